@@ -21,9 +21,10 @@ local answered = {
   'content-type', 'location', 'www-authenticate', 'retry-after', 'cache-control', 'vary', 'svc-error',
 }
 
+-- Returns the values of a header in the order of their lines. HAProxy numbers them from 0, which pairs() returns last.
 local function values(list)
   local found = {}
-  for _, value in pairs(list or {}) do found[#found + 1] = value end
+  while list and list[#found] do found[#found + 1] = list[#found] end
   return found
 end
 
@@ -58,7 +59,11 @@ core.register_action('svc-guard', { 'http-req' }, function(txn, url)
     for _, name in ipairs(identity) do
       txn.http:req_del_header(name)
       local list = values(response.headers[name])
-      if list[1] then txn.http:req_set_header(name, list[1]) end
+      if list[1] then
+        txn.http:req_set_header(name, list[1])
+        -- Without space for it (tune.maxrewrite), HAProxy omits the header.
+        if txn.sf:req_fhdr(name) ~= list[1] then return txn:done(txn:reply({ status = 431 })) end
+      end
     end
     remove_cookies(txn, received)
     return

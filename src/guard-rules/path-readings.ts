@@ -39,7 +39,8 @@ export function readingsOf(path: string): readonly string[] {
     // Servers disagree whether this is a dot segment, and no application uses it.
     if (/\/\.{1,2};/.test(reading)) throw new UnreadablePath('has path parameters behind a dot segment')
     for (const interpret of interpretations) readings.add(interpret(reading))
-    if (readings.size > maxReadings || readings.size * path.length > maxLength) throw new UnreadablePath('has too many readings')
+    if (readings.size > maxReadings || readings.size * path.length > maxLength)
+      throw new UnreadablePath('has too many readings')
   }
   return [...readings]
 }

@@ -18,8 +18,8 @@ export const serverOptions = ({ trust_proxy }: Config['server']) =>
     trustProxy: trust_proxy.length > 0 ? [...trust_proxy] : false,
     bodyLimit: 100 * 1024,
     requestTimeout: arrival.requestTimeout,
-    // Node checks for late requests at this interval.
-    http: { ...arrival, connectionsCheckingInterval: 1_000 },
+    // Node checks for late requests at this interval. A proxy sends the guard the headers and the address of a request.
+    http: { ...arrival, connectionsCheckingInterval: 1_000, maxHeaderSize: 32_768 },
     // Requests on connections that are closing still get a normal response during shutdown.
     return503OnClosing: false,
     rewriteUrl: (raw) => {

@@ -42,6 +42,7 @@ export function sendRaw(port: number, text: string | Buffer, localAddress = '127
 function isComplete(bytes: Buffer): boolean {
   const answer = parseAnswer(bytes)
   const length = answer?.headers['content-length']
+  if (answer?.headers['transfer-encoding'] === 'chunked') return bytes.toString('latin1').endsWith('\r\n0\r\n\r\n')
   return answer?.status === 101 || (length !== undefined && answer?.body.length === Number(length))
 }
 
@@ -90,4 +91,32 @@ export function sendHttp2(port: number, headers: Record<string, string>): Promis
     stream.once('error', () => finish(null))
     stream.once('close', () => finish(null))
   })
+}
+
+/**
+ * Asks to switch the protocol, and returns the status of the answer. If the connection was switched, it first sends an
+ * HTTP/2 request for `/secret` as another user.
+ */
+export async function sendUpgrade(port: number, head: string): Promise<number> {
+  const socket = secure({ port, host: '127.0.0.1', servername: 'api.example.com', rejectUnauthorized: false })
+  socket.on('error', () => socket.destroy())
+  socket.write(head)
+  let text = ''
+  for await (const part of socket.iterator({ destroyOnReturn: false })) {
+    text += part.toString('latin1')
+    if (text.includes('\r\n\r\n')) break
+  }
+  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1])
+  if (status === 101) {
+    const session = connectHttp2('http://api.example.com', { createConnection: () => socket })
+    await new Promise<void>((resolve) => {
+      session.on('error', () => resolve()).on('close', () => resolve())
+      const stream = session.request({ ':path': '/secret', 'remote-user': '1' })
+      stream.on('error', () => resolve()).on('close', () => resolve())
+      stream.resume()
+    })
+    session.destroy()
+  }
+  socket.destroy()
+  return status
 }

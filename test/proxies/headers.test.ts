@@ -131,3 +131,27 @@ eachProxy('reports the address of the client', async (t, { send }, port) => {
   const headers = ['X-Forwarded-For: 127.0.0.7']
   t.equal((await send(port, { target, localAddress: '127.0.0.8', headers })).status, 401, 'a claimed address')
 })
+
+eachProxy('believes the outer of two proxies, and no line that a client forged', async (t, { send }, port, proxy) => {
+  const target = '/network'
+  // The outer proxy adds the address of its client in a line of its own, or to the line of the client.
+  const statusOf = async (forged: string, real: string, isJoined: boolean) => {
+    const lines = isJoined
+      ? [`X-Forwarded-For: ${forged}, ${real}`]
+      : [forged, real].map((each) => `X-Forwarded-For: ${each}`)
+    return (await send(port, { target, localAddress: '127.0.0.9', headers: lines })).status
+  }
+  for (const isJoined of [true, false]) {
+    t.equal(await statusOf('127.0.0.7', '127.0.0.8', isJoined), 401, 'a forged address')
+    // Caddy and Traefik report the outer proxy unless they trust it.
+    const expected = ['caddy', 'traefik'].includes(proxy) ? 401 : 200
+    t.equal(await statusOf('127.0.0.8', '127.0.0.7', isJoined), expected, 'the address of the client')
+  }
+})
+
+eachProxy('sends the port that it serves, whatever port the client names', async (t, { send }, port) => {
+  for (const host of ['api.example.com:8443', 'API.example.com.:8443'])
+    t.equal((await send(port, { target: '/other-port', host })).received, null, host)
+  const { received } = await send(port, { target: '/public/x', host: 'api.example.com:8443' })
+  if (received) t.notMatch(`${received.headers.host} ${received.headers['x-forwarded-host']}`, '8443')
+})

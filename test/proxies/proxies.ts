@@ -77,6 +77,7 @@ events {}\nhttp {\naccess_log off;\n${temporary}\n${text}\n}\n`
     command: (config, { port }) => [
       'traefik',
       `--entryPoints.websecure.address=127.0.0.1:${port}`,
+      '--entryPoints.websecure.http.aliasHeadersStrategy=delete',
       `--providers.file.filename=${config}`,
       '--providers.file.watch=false',
       '--global.checkNewVersion=false',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
+import { performServerHandshake } from 'node:http2'
 import type { Test } from 'tap'
 import { freePort } from '../support/port.ts'
 
@@ -17,12 +18,17 @@ export interface Received {
 export const valuesOf = ({ raw }: Received, name: string): string[] =>
   raw.filter((_, index) => index % 2 === 1 && sameName(raw[index - 1] ?? '', name))
 
-const sameName = (one: string, two: string): boolean =>
-  one.toLowerCase().replaceAll('_', '-') === two.toLowerCase().replaceAll('_', '-')
+const sameName = (one: string, two: string): boolean => folded(one) === folded(two)
 
-/** A service that answers every request with 200 and notes it under its `X-Request-Number`. */
+const folded = (name: string): string => name.toLowerCase().replaceAll(/[^a-z\d]/g, '-')
+
+/**
+ * A service that answers every request with 200 and notes it under its `X-Request-Number`. It accepts WebSockets, and
+ * HTTP/2 by an upgrade from HTTP/1.1 (RFC 7540 section 3.2).
+ */
 export async function startUpstream(t: Test) {
   const requests = new Map<string, Received>()
+  const smuggled: string[] = []
   const note = (request: IncomingMessage, bytes: number) => {
     const { method = '', url = '', rawHeaders: raw, headers } = request
     requests.set(String(headers['x-request-number']), { method, url, raw, headers, bytes })
@@ -39,6 +45,19 @@ export async function startUpstream(t: Test) {
   })
   server.on('upgrade', (request, socket) => {
     note(request, 0)
+    if (request.headers.upgrade !== 'websocket') {
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n\r\n`,
+      )
+      const session = performServerHandshake(socket)
+      session.on('error', () => socket.destroy())
+      session.on('stream', (stream, headers) => {
+        smuggled.push(String(headers[':path']))
+        stream.respond({ ':status': 200 })
+        stream.end()
+      })
+      return
+    }
     const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
     const accept = createHash('sha1').update(key).digest('base64')
     const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
@@ -51,5 +70,5 @@ export async function startUpstream(t: Test) {
     server.closeAllConnections()
     server.close()
   })
-  return { port, requests }
+  return { port, requests, smuggled }
 }

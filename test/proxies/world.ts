@@ -7,6 +7,7 @@ import { missingPrograms, type ProxyName, proxyNames, startProxy } from './proxi
 import { type Received, startUpstream } from './upstream.ts'
 
 const rules = [
+  { hosts: ['api.example.com:8443'], paths: ['/other-port'], access: 'public' },
   { hosts: ['api.example.com'], paths: ['/public/*'], access: 'public' },
   { hosts: ['api.example.com'], paths: ['/orders/*'], methods: ['GET', 'HEAD'], abilities: ['orders:read'] },
   { hosts: ['api.example.com'], paths: ['/network'], networks: ['127.0.0.7/32'], access: 'public' },
@@ -15,7 +16,14 @@ const rules = [
   { hosts: ['api.example.com'] },
 ]
 
-const apis = { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } }
+const settings = {
+  // An outer proxy, where a test sends its requests.
+  server: { trust_proxy: ['127.0.0.1', '127.0.0.9'] },
+  apis: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } },
+  clients: [
+    { client_id: 'spa', type: 'public', redirect_uris: ['https://app.example.com/cb'], grants: ['authorization_code'] },
+  ],
+}
 
 interface Sent {
   method?: string
@@ -52,7 +60,7 @@ export interface World {
 let count = 0
 
 async function startWorld(): Promise<World> {
-  const svc = await buildGuarded(t, rules, { apis })
+  const svc = await buildGuarded(t, rules, settings)
   await svc.app.listen({ port: 0, host: '127.0.0.1' })
   const sockets = new Set<Socket>()
   svc.app.server.on('connection', (socket) => sockets.add(socket))

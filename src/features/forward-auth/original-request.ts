@@ -82,11 +82,15 @@ export function originalRequest(request: Asking, isTrusted: boolean, ownUri: str
 function checkHeaders({ headers }: Asking): void {
   const { upgrade } = headers
   if (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket')
-    throw invalid('The header Upgrade may only be "websocket". Let the proxy remove it, because the guard does not check other protocols.')
+    throw invalid(
+      'The header Upgrade may only be "websocket". Let the proxy remove it, because the guard does not check other protocols.',
+    )
   // PHP, for example, reads Remote.User and Remote_User as Remote-User.
   const name = Object.keys(headers).find((each) => !/^[a-z\d-]+$/.test(each))
   if (name !== undefined)
-    throw invalid(`The name of the header ${name} has other characters than letters, digits and hyphens. Let the proxy remove the header.`)
+    throw invalid(
+      `The name of the header ${name} has other characters than letters, digits and hyphens. Let the proxy remove the header.`,
+    )
 }
 
 /** The value on which all sources agree, or null if none has it. Throws 400 for an invalid or contradictory value. */

@@ -136,7 +136,16 @@ t.test('requires that an overridden method matches the same rule', async (t) => 
   // Spellings that PHP and others read as these names.
   for (const name of ['X.HTTP.Method.Override', 'X-HTTP~Method', 'x|method_override'])
     t.equal((await svc.ask({ url, headers: { [name]: 'DELETE' } })).statusCode, 400, name)
-  for (const name of ['.method', '%20_method', '+_method', '++.method', '_method[]', '_method%00x', '_METHOD', '%5fmethod'])
+  for (const name of [
+    '.method',
+    '%20_method',
+    '+_method',
+    '++.method',
+    '_method[]',
+    '_method%00x',
+    '_METHOD',
+    '%5fmethod',
+  ])
     t.match((await svc.ask({ url: `${url}?a=b&${name}=delete` })).json(), { message: /override/ }, name)
   t.match((await svc.ask({ url: `${url}?a=b;_method=delete` })).json(), { message: /override/ }, 'after a semicolon')
   for (const name of ['method', '_methods', 'x_method', '_.method'])

@@ -20,10 +20,45 @@ function randomIntegers(start: number): (bound: number) => number {
   }
 }
 
-const words = ['admin', 'public', 'orders', '1', 'x', 'a.b', 'user@host', 'host:80', '[::1]', 'caf%C3%A9', '..', '.', '']
+const words = [
+  'admin',
+  'public',
+  'orders',
+  '1',
+  'x',
+  'a.b',
+  'user@host',
+  'host:80',
+  '[::1]',
+  'caf%C3%A9',
+  '..',
+  '.',
+  '',
+]
 const separators = ['/', '/', '/', '//', '///', '/./', '/../', ';', ';v=1', ':', '@', '%2f', '%5c', '%2e', '%252e']
 const ends = ['', '', '', '?a=b', '?/admin', '#x', '%3fa', '%23', '?a:1', '?//admin/x', ';p?q', '/', '//']
-const odd = [' ', '%20', '+', '\t', '%09', '%0a', '%00', '\\', '|', '{', '^', '`', '"', '<', '%', '%zz', '%ff', 'é', '=', '&']
+const odd = [
+  ' ',
+  '%20',
+  '+',
+  '\t',
+  '%09',
+  '%0a',
+  '%00',
+  '\\',
+  '|',
+  '{',
+  '^',
+  '`',
+  '"',
+  '<',
+  '%',
+  '%zz',
+  '%ff',
+  'é',
+  '=',
+  '&',
+]
 
 function randomTarget(random: (bound: number) => number): string {
   const pick = (list: readonly string[]): string => list[random(list.length)] ?? ''
