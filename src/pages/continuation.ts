@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { returnTarget } from '../http/return-to.ts'
 import { linkPage, startPage } from './links.ts'
-import { allowFormTarget, allowImage } from './page-headers.ts'
+import { allowApp, allowImage } from './page-headers.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -18,6 +18,8 @@ export interface Application {
   logo: string | null
   termsHref: string | null
   privacyHref: string | null
+  /** Target of the form that goes back to it without a sign-in. */
+  cancelAction?: string | null
 }
 
 /** Shows an application on the page of this response. */
@@ -43,8 +45,8 @@ export interface ContinuationOptions {
 const unknown = { logo: null, termsHref: null, privacyHref: null }
 
 /**
- * Names the application that a page continues to, and allows the final redirect, because browsers apply form-action to
- * redirects.
+ * Names the application that a page continues to. If it is an app with a private-use scheme, allows the final redirect,
+ * because browsers apply form-action to redirects.
  */
 export async function showDestination(
   reply: FastifyReply,
@@ -58,7 +60,7 @@ export async function showDestination(
     : { redirectUri: last, application: { ...unknown, name: new URL(last).host } }
   if (!destination) return
   showApplication(reply, destination.application)
-  if (destination.redirectUri !== null) allowFormTarget(reply, destination.redirectUri)
+  if (destination.redirectUri !== null) allowApp(reply, destination.redirectUri)
 }
 
 /** Returns the path after the page that links an account, if the path leads to that page. Otherwise returns the path. */

@@ -69,3 +69,27 @@ export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === 
 
 /** Returns the page after a sign-in without a destination: svc's page at `/`, or the front end's. */
 export const startPage = (config: Config): string => (isOwnFrontEnd(config) ? '/' : config.app.frontend_url)
+
+/** Sign-in pages. They continue at `return_to` if the user is signed in. */
+const signInPages: ReadonlySet<string> = new Set(['/oauth/login', '/oauth/register'])
+
+/** Pages that never redirect to another site, apart from those of the account. */
+const ownPages: ReadonlySet<string> = new Set([
+  '/two-factor-challenge',
+  '/oauth/email-code',
+  '/oauth/email-code/verify',
+  '/oauth/verify-email',
+  '/test-tokens',
+])
+
+/** Tests whether an address shows a page of svc, without a redirect to another site. */
+export function staysWithin(config: Config, address: string, isSignedIn: boolean): boolean {
+  const { links, app } = config
+  const { origin, pathname, searchParams } = new URL(address, app.url)
+  if (origin !== app.url) return false
+  if (pathname === '/') return isOwnFrontEnd(config)
+  if (pathname === accountPage || pathname.startsWith(`${accountPage}/`)) return links.account === null
+  if (!signInPages.has(pathname)) return ownPages.has(pathname)
+  if (links.login !== null || links.register !== null) return false
+  return !isSignedIn || staysWithin(config, searchParams.get('return_to') ?? startPage(config), isSignedIn)
+}

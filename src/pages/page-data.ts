@@ -176,6 +176,14 @@ export interface PageData extends AccountPageData, AccessPageData {
     /** Link to sign in with another account. */
     switchHref: string
   }
+  /** Posts `decision`: `continue` with the account that is signed in. */
+  'select-account': {
+    action: string
+    client: string
+    user: { name: string; email: string }
+    /** Link to sign in with another account. */
+    switchHref: string
+  }
   /** Posts `xsrf` and `user_code`: the code that a device shows. */
   device: {
     action: string

@@ -3,16 +3,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { imageSource, logoSource } from './theme.ts'
 
-/**
- * Origins that forms may redirect to. Browsers apply form-action to redirects too, so the list includes the front end.
- */
-function formTargets({ app, links }: Config): string {
-  const pages = [links.after_verify, links.login ?? '', links.register ?? ''].filter((link) => link.startsWith('http'))
-  return [...new Set(["'self'", app.frontend_url, ...pages.map((link) => new URL(link).origin)])]
-    .filter((origin) => origin !== app.url)
-    .join(' ')
-}
-
 /** Browser features that no page of svc uses. */
 const permissionsPolicy = [
   'accelerometer',
@@ -47,7 +37,7 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
         scriptSrc: ["'self'"],
         imgSrc: ["'self'", () => logoSource(config()) ?? ''],
         connectSrc: ["'self'"],
-        formAction: [() => formTargets(config())],
+        formAction: ["'self'"],
         baseUri: ["'none'"],
         frameAncestors: ["'none'"],
       },
@@ -87,19 +77,21 @@ export function errorPageHeaders(config: Config, nonce: string): Record<string, 
 
 const policyHeader = 'content-security-policy'
 
-/**
- * Adds a URI to the allowed form targets of a policy: its origin, or its scheme if a policy cannot express the origin.
- */
-export function withFormTarget(policy: string, uri: string): string {
-  if (!URL.canParse(uri)) return policy
-  const { origin, protocol, hostname } = new URL(uri)
-  const source = origin === 'null' || hostname.startsWith('[') ? protocol : origin
-  return policy.replace('form-action', `form-action ${source}`)
-}
+/** Adds the private-use scheme of an app to the allowed form targets of a policy (RFC 8252 section 7.1). */
+export const withAppScheme = (policy: string, uri: string): string =>
+  isAppUri(uri) ? policy.replace('form-action', `form-action ${new URL(uri).protocol}`) : policy
 
-/** Allows the forms of this page to redirect to a validated URI. */
-export function allowFormTarget(reply: FastifyReply, uri: string): void {
-  reply.header(policyHeader, withFormTarget(String(reply.getHeader(policyHeader) ?? ''), uri))
+/** Tests whether a valid URI opens an app by a private-use scheme. */
+const isAppUri = (uri: string): boolean => URL.canParse(uri) && !/^https?:$/.test(new URL(uri).protocol)
+
+/** Removes the limit on the targets of forms. */
+export const withoutFormTargets = (policy: string): string => policy.replace(/form-action[^;]*;?/, '')
+
+/** Lets the forms of this page, and the redirects after them, open the app of a validated URI. */
+export function allowApp(reply: FastifyReply, uri: string): void {
+  if (!isAppUri(uri)) return
+  reply.leadsToApp = true
+  reply.header(policyHeader, withAppScheme(String(reply.getHeader(policyHeader) ?? ''), uri))
 }
 
 /** Allows this page to show an image: from its origin, or from the page itself for a `data:` URL. */

@@ -12,6 +12,7 @@ import { translateBrowser } from '../languages/browsers.ts'
 import { formatDate } from '../languages/dates.ts'
 import { directionOf } from '../languages/languages.ts'
 import { Templates } from '../templates/templates.ts'
+import { destinationAfterForm } from './after-form.ts'
 import { languageSwitch } from './language-switch.ts'
 import { resendPage, signInPage, startPage } from './links.ts'
 import type { PageData, PageMenu, PageName } from './page-data.ts'
@@ -60,6 +61,16 @@ interface PageOptions {
  */
 export async function addPages(scope: FastifyInstance, { redirectFor = () => null }: PageOptions = {}): Promise<void> {
   await addPageHeaders(scope)
+  scope.addHook('onSend', async (request, reply, payload) => {
+    const address = reply.getHeader('location')
+    if (request.method !== 'POST' || isEntry(request) || reply.statusCode !== 303 || typeof address !== 'string')
+      return payload
+    const page = pageAfterForm(reply, address)
+    if (page === null) return payload
+    reply.removeHeader('location')
+    reply.code(200).type('text/html; charset=utf-8').header('refresh', page.refresh)
+    return page.html
+  })
   scope.addHook('onRoute', (route) => {
     route.config = { ...route.config, navigation: 'page' }
   })
@@ -86,6 +97,20 @@ const sendPage = <Name extends PageName>(
 const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
 
+/**
+ * Returns the page that follows a form instead of a redirect to an address, and its `Refresh` header; null if a redirect
+ * cannot leave svc.
+ */
+export function pageAfterForm(reply: FastifyReply, address: string): { html: string; refresh: string } | null {
+  const destination = destinationAfterForm(reply, address)
+  if (!destination) return null
+  const { href, name } = destination
+  const text = textsOf(reply.request)
+  const label = text('login.continue', { application: name })
+  const data = { title: label, message: text('continue.text', { application: name }), link: { href, label } }
+  return { html: renderPage(reply, 'message', data), refresh: `0; url=${href}` }
+}
+
 /** Sends an error as a page. */
 export const sendErrorPage = (reply: FastifyReply, error: HttpError): FastifyReply =>
   sendHtml(varyBy(reply, 'Accept').headers(error.headers), renderErrorPage(reply, error), error.statusCode)
@@ -100,6 +125,12 @@ export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
 
 /** Statuses of errors that may not happen again: an expired form, a limit, and errors of svc. */
 const passing: ReadonlySet<number> = new Set([419, 429, 500, 503])
+
+/** Tests for a route where other sites post forms, which their own policies concern. */
+function isEntry({ routeOptions }: FastifyRequest): boolean {
+  const { access } = routeOptions.config
+  return access !== undefined && 'csrf' in access && access.csrf === 'entry'
+}
 
 /** Page that resolves an error, if there is one. */
 function remedyOf(
@@ -142,13 +173,19 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     date: (at: Date | number | string) => formatDate(language, at),
     browser: (described: string | null) => translateBrowser(described, text),
   }
-  const application = reply.application ?? { name: null, logo: null, termsHref: null, privacyHref: null }
+  const application = reply.application ?? {
+    name: null,
+    logo: null,
+    termsHref: null,
+    privacyHref: null,
+    cancelAction: null,
+  }
   const tools = {
     passwordTools: () => render('password-tools.eta', shared),
     providerMark: (provider: object) => render('provider-mark.eta', provider),
     formErrors: (errors: FieldErrors) => render('form-errors.eta', { errors }),
     applicationLogo: () => render('application-logo.eta', application),
-    applicationLinks: () => render('application-links.eta', { text, ...application }),
+    applicationLinks: () => render('application-links.eta', { ...shared, ...application }),
   }
   const page = {
     ...shared,

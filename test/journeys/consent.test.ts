@@ -2,6 +2,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { axeFindings } from '../support/axe.ts'
+import { afterForm } from '../support/browser-page.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import {
   authorization,
@@ -96,6 +97,7 @@ if (hasChromium(t)) {
       await page.goto(`${svc.url}/oauth/logout?${new URLSearchParams(bye)}`)
       t.match(await page.title(), /^Sign out · /)
       await page.click('#logout-yes')
+      await afterForm(page)
       t.match(page.url(), `${client.url}/bye?state=b`)
       await page.goto(authorization(svc, client))
       t.match(await page.title(), /^Sign in · /)
@@ -150,6 +152,7 @@ if (hasChromium(t)) {
       await look(t, page, 'challenge')
       await page.fill('#code', codeAt(secretKey, Date.now()))
       await page.click('#challenge-submit')
+      await afterForm(page)
       t.match(await page.title(), /^Authorize · /)
       await page.click('#consent-approve')
       await page.waitForSelector('#sent')

@@ -12,7 +12,7 @@ export async function openAccount(t: Test, settings: Settings = {}) {
 export async function addAccount(t: Test, svc: TestApp) {
   const user = await svc.createUser()
   const browser = new ScriptlessBrowser(svc)
-  t.equal((await browser.send('/oauth/login', credentials(user.email))).statusCode, 303)
+  t.match(redirectOf(await browser.send('/oauth/login', credentials(user.email))), [303])
   return { user, browser }
 }
 

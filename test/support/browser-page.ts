@@ -18,4 +18,10 @@ export async function submitSignIn(page: Page, password = ada.password): Promise
   await page.fill('#email', ada.email)
   await page.fill('#password', password)
   await page.click('#login-submit')
+  await afterForm(page)
+}
+
+/** Waits until the page that continues after a form has done so. */
+export async function afterForm(page: Page): Promise<void> {
+  await page.waitForSelector('body:not(:has(#continue))')
 }

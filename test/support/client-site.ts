@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Settings } from './app.ts'
+import { afterForm } from './browser-page.ts'
 import { ada } from './listening.ts'
 import { freePort, type Running } from './process.ts'
 
@@ -74,6 +75,7 @@ export async function signIn(page: Page, { email, password } = ada): Promise<voi
   await page.fill('#email', email)
   await page.fill('#password', password)
   await page.click('#login-submit')
+  await afterForm(page)
 }
 
 /** Browser errors, above all violations of the security policy. */

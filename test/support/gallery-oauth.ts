@@ -15,6 +15,12 @@ const consent: PageData['consent'] = {
   ],
   switchHref: '/oauth/login?return_to=/oauth/interaction/abc',
 }
+const selectAccount: PageData['select-account'] = {
+  action: '/oauth/interaction/abc',
+  client: 'Example Orders',
+  user: ada,
+  switchHref: '/oauth/login?return_to=/oauth/interaction/abc',
+}
 const device: PageData['device'] = { action: '/oauth/device', secret: 'secret', userCode: '', error: null }
 const deviceConfirm: PageData['device-confirm'] = {
   action: '/oauth/device',
@@ -35,6 +41,7 @@ const logout: PageData['logout'] = {
 /** The pages of OAuth in each of their states. */
 export const oauthStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
   consent: (reply) => reply.page('consent', consent),
+  'select-account': (reply) => reply.page('select-account', selectAccount),
   'consent-application': (reply) => {
     showApplication(reply, orders)
     return reply.page('consent', consent)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
-import { credentials, ScriptlessBrowser } from './plain.ts'
+import { credentials, nextAddress, ScriptlessBrowser } from './plain.ts'
 
 export const verifier = 'a-random-code-verifier-of-the-tests-0123456789'
 const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -179,7 +179,7 @@ export class Person {
   async #follow(first: LightMyRequestResponse, from: string): Promise<WalkResult> {
     let [answer, path] = [first, from]
     for (let steps = 0; steps < 12; steps++) {
-      const { location } = answer.headers
+      const location = nextAddress(answer)
       if (location === undefined) {
         const [, title = ''] = /<title>([^<]*)<\/title>/.exec(answer.body) ?? []
         return { answer, path, page: title.split(' · ')[0] ?? '', out: null }

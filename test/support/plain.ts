@@ -51,5 +51,14 @@ export class ScriptlessBrowser {
 /** The values that a person types to sign in. */
 export const credentials = (email: string, password = 'correct horse') => ({ email, password })
 
-/** The target of a redirect. */
-export const redirectOf = ({ statusCode, headers }: LightMyRequestResponse) => [statusCode, headers.location]
+/** Where the browser goes after a response: by a redirect, or by the page that continues after a form. */
+export function nextAddress({ headers }: Pick<LightMyRequestResponse, 'headers'>): string | undefined {
+  const [, shown] = /^0; url=(?:http:\/\/localhost:8000(?=\/))?(.*)$/.exec(String(headers.refresh)) ?? []
+  return headers.location ?? shown
+}
+
+/** The target of a redirect, also of the page that continues after a form. */
+export const redirectOf = (answer: LightMyRequestResponse) => [
+  answer.headers.refresh === undefined ? answer.statusCode : 303,
+  nextAddress(answer),
+]

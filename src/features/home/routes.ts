@@ -4,6 +4,7 @@ import { accountHref } from '../../account/account-pages.ts'
 import { notFound } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import { signOut } from '../../login/sign-in.ts'
+import { continuing } from '../../pages/after-form.ts'
 import { isOwnFrontEnd, resendPage, signInPage, signOutPath, startPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages } from '../../pages/pages.ts'
@@ -64,7 +65,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Pages'],
         summary: 'Form: end the session',
         description: 'Also ends the OAuth session and notifies its clients. Redirects guests too.',
-        response: { 303: Type.Null({ description: 'To `/` or the front end.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'To `/` or the front end.' }) },
       },
     },
     async (request, reply) => {

@@ -5,6 +5,7 @@ import { uncheckedText } from '../../http/fields.ts'
 import { localPath } from '../../http/return-to.ts'
 import { Type } from '../../json-schema.ts'
 import { isLanguage } from '../../languages/languages.ts'
+import { continuing } from '../../pages/after-form.ts'
 import { keepChosenLanguage } from '../../pages/chosen-language.ts'
 import { redirectOn } from '../../pages/continuation.ts'
 import { languagePath } from '../../pages/language-switch.ts'
@@ -35,7 +36,7 @@ const language: FastifyPluginAsyncTypebox = async (app) => {
           'The browser keeps the language for a year. If the user is signed in, svc stores it for their other browsers and their mails.',
         consumes: [formType],
         body: FormBody,
-        response: { 303: Type.Null({ description: 'To `return_to` or the start page.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'To `return_to` or the start page.' }) },
       },
     },
     async (request, reply) => {

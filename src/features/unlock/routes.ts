@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { idParameter } from '../../http/fields.ts'
 import { Type } from '../../json-schema.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
+import { continuing } from '../../pages/after-form.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'
@@ -61,7 +62,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Forgets the failures of the account and makes this browser a known one. A link works once.',
         params,
         querystring,
-        response: { 303: Type.Null({ description: 'To sign in.' }), 403: refused },
+        response: { 200: continuing, 303: Type.Null({ description: 'To sign in.' }), 403: refused },
       },
     },
     async (request, reply) => {

@@ -3,6 +3,7 @@ import { callerOf } from '../../../access/caller.ts'
 import { addAccountPages, ownAccount, sectionAnswers, sectionPath, submitForm } from '../../../account/account-pages.ts'
 import { Type } from '../../../json-schema.ts'
 import { signOut } from '../../../login/sign-in.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { startPage } from '../../../pages/links.ts'
 import { browserName } from '../../../users/browser-name.ts'
 import { endOne, endOthers, forgetDevice, ownDevices, ownSessions } from '../manage.ts'
@@ -62,7 +63,10 @@ const sessionPages: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Form: sign out one device',
         description: 'Like `DELETE /user/sessions/{id}`.',
         params: SessionParams,
-        response: { 303: Type.Null({ description: 'To the section, or from this device to the start page.' }) },
+        response: {
+          200: continuing,
+          303: Type.Null({ description: 'To the section, or from this device to the start page.' }),
+        },
       },
     },
     async (request, reply) => {

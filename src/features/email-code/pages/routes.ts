@@ -11,6 +11,7 @@ import { emailCodeMethod } from '../../../login/authentication-methods.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
 import type { WaitingCode } from '../../../login/login-code-store.ts'
 import { enterCodePath, requestCodePath } from '../../../login/login-codes.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { linkTo } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -182,7 +183,10 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
         description: 'Like `POST /login/email-code/verify`. An invalid code shows the form again.',
         consumes: [formType],
         body: CodeForm,
-        response: { 303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }) },
+        response: {
+          200: continuing,
+          303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
+        },
       },
     },
     async (request, reply) => {

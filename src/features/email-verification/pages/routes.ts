@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { uncheckedText } from '../../../http/fields.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { resendPage, signInPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { resendVerification, unverifiedAddress } from '../resend.ts'
@@ -52,7 +53,10 @@ const verificationPages: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Pages'],
         summary: 'Form: send the verification mail again',
         description: 'Like `POST /email/verification-notification`.',
-        response: { 303: Type.Null({ description: 'Back to the page, the start page or the sign-in page.' }) },
+        response: {
+          200: continuing,
+          303: Type.Null({ description: 'Back to the page, the start page or the sign-in page.' }),
+        },
       },
     },
     async (request, reply) => {

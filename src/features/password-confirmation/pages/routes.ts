@@ -8,6 +8,7 @@ import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { localPath } from '../../../http/return-to.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { accountPage, confirmPage } from '../../../pages/links.ts'
 import { addPages } from '../../../pages/pages.ts'
@@ -106,7 +107,7 @@ const confirmationPages: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Like `POST /user/confirm-password`. Shows the form again if the password or the code is wrong.',
         consumes: [formType],
         body: Form,
-        response: { 303: Type.Null({ description: 'To `return_to` or the account page.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'To `return_to` or the account page.' }) },
       },
     },
     async (request, reply) => {

@@ -5,6 +5,7 @@ import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isEmail } from '../../../http/formats.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { isOwnFrontEnd, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -128,7 +129,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         params: TokenParams,
         consumes: [formType],
         body: ResetForm,
-        response: { 303: Type.Null({ description: 'To the sign-in page.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'To the sign-in page.' }) },
       },
     },
     async (request, reply) => {

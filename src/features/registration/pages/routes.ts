@@ -8,6 +8,7 @@ import { isSet } from '../../../http/flag.ts'
 import { returnTarget } from '../../../http/return-to.ts'
 import { type Static, Type } from '../../../json-schema.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { registrationPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -106,7 +107,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
         description: 'Like `POST /register`. An invalid form is shown again with 422.',
         consumes: [formType],
         body: FormBody,
-        response: { 303: Type.Null({ description: 'To `return_to` or the start page.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'To `return_to` or the start page.' }) },
       },
     },
     async (request, reply) => {
