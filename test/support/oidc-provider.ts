@@ -98,21 +98,23 @@ export class OidcProvider {
     this.#resign(change, by === 'its own key' ? this.#key : other, 'acme-1')
   }
 
-  #resign(change: (claims: JWTPayload) => JWTPayload, key: CryptoKey | Promise<CryptoKey>, kid: string): void {
+  #resign(change: (claims: JWTPayload) => JWTPayload, key: CryptoKey | Promise<CryptoKey>, kid: string | null): void {
     this.instead.set('/token', async (answer) => {
       const body = JSON.parse(String(answer.body))
       if (!body.id_token) return answer
       const claims = JSON.parse(Buffer.from(body.id_token.split('.')[1], 'base64url').toString())
-      const token = new SignJWT(change(claims)).setProtectedHeader({ alg: 'ES256', kid })
+      const token = new SignJWT(change(claims)).setProtectedHeader({ alg: 'ES256', ...(kid === null ? {} : { kid }) })
       return { ...answer, body: JSON.stringify({ ...body, id_token: await token.sign(await key) }) }
     })
   }
 
-  /** Signs ID tokens with a new key from now on; returns a function that publishes it in place of the old one. */
-  async rotateKey(): Promise<() => void> {
+  /**
+   * Signs ID tokens with a new key from now on; returns a function that publishes it in place of the old one. With null,
+   * neither the tokens nor the published key have an id.
+   */
+  async rotateKey(kid: string | null = 'acme-2'): Promise<() => void> {
     const { privateKey, publicKey } = await generateKeyPair('ES256')
-    const kid = 'acme-2'
-    const jwk = { ...(await exportJWK(publicKey)), alg: 'ES256', kid, use: 'sig' }
+    const jwk = { ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', ...(kid === null ? {} : { kid }) }
     this.#resign((claims) => claims, privateKey, kid)
     return () => this.instead.set('/jwks', (answer) => ({ ...answer, body: JSON.stringify({ keys: [jwk] }) }))
   }
@@ -120,6 +122,17 @@ export class OidcProvider {
   /** Changes the profile. */
   changeUserinfo(change: (claims: Record<string, unknown>) => unknown): void {
     this.instead.set('/me', (answer) => ({ ...answer, body: JSON.stringify(change(JSON.parse(String(answer.body)))) }))
+  }
+
+  /** Sends the profile as a JWT, signed with the key of the ID tokens or with another one. */
+  signUserinfo(by: 'its own key' | 'another key' = 'its own key'): void {
+    const key = by === 'its own key' ? this.#key : generateKeyPair('ES256').then(({ privateKey }) => privateKey)
+    this.instead.set('/me', async ({ status, headers, body }) => {
+      const token = new SignJWT(JSON.parse(String(body))).setProtectedHeader({ alg: 'ES256', kid: 'acme-1' })
+      const signed = new Headers(headers)
+      signed.set('content-type', 'application/jwt')
+      return { status, headers: signed, body: await token.sign(await key) }
+    })
   }
 
   /** The calls to one path. */

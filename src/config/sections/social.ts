@@ -3,7 +3,7 @@ import type { Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import { nearest } from '../nearest.ts'
 import { type AppFacts, type DeepReadonly, featureSection } from './feature-section.ts'
-import { type ExampleEntry, entry, flag, list, named, secret, text } from './kinds.ts'
+import { choice, type ExampleEntry, entry, flag, list, named, secret, text } from './kinds.ts'
 
 const url = (example: string, description: string) => Type.Optional(text({ format: 'web-url', example, description }))
 const claim = (description: string) => Type.Optional(text({ description }))
@@ -53,7 +53,7 @@ const provider = entry('An identity provider. docs/social-login.md lists the key
   ),
   map: Type.Optional(
     entry(
-      "The fields of an OAuth 2.0 provider's profile. New users need a verified address, which requires both trust_email and a true email_verified.",
+      "The fields of a provider's profile, or the claims of its ID token. New users need a verified address, which requires both trust_email and a true email_verified.",
       {
         id: claim('The field with the account id.'),
         email: claim('The field with the email address.'),
@@ -65,10 +65,10 @@ const provider = entry('An identity provider. docs/social-login.md lists the key
     ),
   ),
   trust_email: Type.Optional(
-    flag({
+    choice([true, false, 'without_claim'], {
       example: true,
       description:
-        'Whether to trust the provider when it reports an address as verified. New users can then create an account, and users can sign in to an existing account with that address. Without it, only users who linked the provider can sign in with it. By default true for providers where that is known to be safe, false for others: docs/social-login.md.',
+        'Whether to trust the provider when it reports an address as verified. New users can then create an account, and users can sign in to an existing account with that address. Without it, only users who linked the provider can sign in with it. without_claim also trusts addresses without the claim email_verified, for a directory that only your organisation can change and that does not send the claim, such as your own tenant of microsoft. By default true for providers where that is known to be safe, false for others: docs/social-login.md.',
     }),
   ),
   link: flag({ default: true, description: 'Whether signed-in users can link an account of this provider.' }),
@@ -125,6 +125,7 @@ const rules: readonly Rule[] = [
   providerIsKnownOrDescribed,
   secretIsGiven,
   presetKeysFit,
+  trustIsPossible,
   plainHttpIsLocal,
   redirectUrisAreBare,
   openIdHasIssuer,
@@ -215,6 +216,26 @@ function presetKeysFit(id: string, provider: Provider, report: Report): void {
     } else {
       for (const key of allowed) if (provider[key] !== undefined) report(key, `applies to ${preset} only`)
     }
+  }
+}
+
+/** Providers that anyone can join must say themselves which addresses they verified. */
+function trustIsPossible(
+  id: string,
+  { trust_email, issuer, authorization_url, tenant = '' }: Provider,
+  report: Report,
+) {
+  const isPreset = PRESETS.includes(id) && issuer === undefined && authorization_url === undefined
+  if (!isPreset) return
+  if (id === 'facebook' && trust_email) {
+    report('trust_email', 'must not be set for facebook, which does not say whether an address is verified')
+  } else if (trust_email === 'without_claim') {
+    const isOwn = id === 'gitlab' || (id === 'microsoft' && !/^(common|organizations|consumers)$/.test(tenant))
+    if (!isOwn)
+      report(
+        'trust_email',
+        'must not be without_claim for a provider that anyone can join; for microsoft, name your own tenant',
+      )
   }
 }
 

@@ -11,11 +11,12 @@ import {
   createUser,
   findUserByEmail,
   findUserById,
+  isAddressInDoubt,
   markVerified,
   type UserWithPassword,
 } from '../../users/users.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
-import { socialFailure } from './failure.ts'
+import { type SocialFailure, socialFailure } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
 import { FactsChanged, retryOnChange } from './retry-on-change.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
@@ -42,6 +43,9 @@ export async function openAccount(request: FastifyRequest, facts: SignInFacts): 
   return retryOnChange(request.server.database, (tx) => decideAndApply(request, tx, facts))
 }
 
+const isByAddress = (code: SocialFailure): boolean =>
+  code === 'email_missing' || code === 'email_unverified' || code === 'account_exists'
+
 async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFacts): Promise<Opened> {
   const { database, config } = request.server
   const { identity, asker } = facts
@@ -62,13 +66,15 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
     account: account && {
       userId: account.user.id,
       verified: account.user.email_verified_at !== null,
+      claimable: !(await isAddressInDoubt(tx, account.user.id, eventContext(request).now)),
       disabled: account.user.disabled,
     },
     registrationEnabled: config.current().registration.enabled,
   })
   if (decision.action === 'refuse') {
-    const isDistrusted = decision.code === 'email_unverified' && !facts.provider.trustsEmail
-    throw socialFailure(decision.code, isDistrusted ? 'trust_email is off' : undefined)
+    const isAboutAddress = isByAddress(decision.code)
+    const code = isAboutAddress && !identity.isComplete ? 'provider_error' : decision.code
+    throw socialFailure(code, (isAboutAddress && identity.emailProblem) || undefined)
   }
   if (asker) await requireStillSignedIn(tx, request)
   const userId = decision.action === 'create' ? await create(request, tx, facts) : decision.userId

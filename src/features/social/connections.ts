@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch as fetchKeys, type JWTVerifyGetKey } from 'jose'
+import { createRemoteJWKSet, customFetch as fetchKeys } from 'jose'
 import {
   allowInsecureRequests,
   type ClientAuth,
@@ -17,13 +17,17 @@ import { tracedFetch } from '../../observability/tracing/traced-fetch.ts'
 import type { Tracing } from '../../observability/tracing/tracing.ts'
 import { appleSecret } from './apple-secret.ts'
 import type { ProviderConfig, SocialProvider } from './provider.ts'
+import { requireTokens } from './provider-error.ts'
 
 /** A connection to a provider. */
 interface Connection {
   configuration: Configuration
   /** Keys that verify its ID tokens; null for plain OAuth 2.0. */
-  keys: JWTVerifyGetKey | null
+  keys: ProviderKeys | null
 }
+
+/** The published keys of a provider. */
+export type ProviderKeys = ReturnType<typeof createRemoteJWKSet>
 
 interface Attempt {
   /** Unix milliseconds. */
@@ -117,8 +121,12 @@ export class Connections {
     const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
     const reach = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
     const fetch = tracedFetch(reach, this.#tracing, false)
-    return (url, { method, headers, body, signal }) =>
-      fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
+    return async (url, { method, headers, body, signal }) => {
+      const response = await fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
+      // Only requests for tokens have this method.
+      if (method === 'POST') await requireTokens(response)
+      return response
+    }
   }
 }
 

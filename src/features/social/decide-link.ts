@@ -9,7 +9,7 @@ export interface LinkFacts {
   /** The provider's address; null if it has none. */
   email: { verified: boolean } | null
   /** Account with that address. */
-  account: { userId: number; verified: boolean; disabled: boolean } | null
+  account: { userId: number; verified: boolean; claimable: boolean; disabled: boolean } | null
   registrationEnabled: boolean
 }
 
@@ -45,6 +45,8 @@ function decideByEmail({ email, account, registrationEnabled }: LinkFacts): Link
     // `account_exists` reveals no more than registration does.
     if (!email.verified) return refuse(registrationEnabled ? 'account_exists' : 'email_unverified')
     if (account.disabled) return refuse('access_denied')
+    // Someone may have changed the address of another person's account.
+    if (!account.verified && !account.claimable) return refuse('account_exists')
     return { action: 'link', userId: account.userId, claim: !account.verified }
   }
   if (!email.verified) return refuse('email_unverified')

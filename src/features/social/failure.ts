@@ -101,8 +101,8 @@ export function socialFailure(code: SocialFailure, cause?: unknown): HttpError {
 export const isSocialFailure = (text: unknown): text is SocialFailure =>
   typeof text === 'string' && Object.hasOwn(failures, text)
 
-/** An error code of the protocol (RFC 6749 section 5.2); other provider text is not logged. */
-const protocolCode = /^[a-z_]{1,40}$/
+/** An error code or a short name of an error. Other text of a provider is not logged, because it may contain a token. */
+export const providerCode = /^[A-Za-z_ ]{1,40}(?: \d{1,10})?$/
 
 /** Reason for the log: kind and codes, without other text from the provider. */
 export function reasonOf(cause: unknown): string | null {
@@ -110,7 +110,7 @@ export function reasonOf(cause: unknown): string | null {
   if (typeof cause === 'string') return cause
   if (!(cause instanceof Error)) return 'unknown'
   const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : ''
-  const told = 'error' in cause && typeof cause.error === 'string' && protocolCode.test(cause.error)
+  const told = 'error' in cause && typeof cause.error === 'string' && providerCode.test(cause.error)
   const error = told ? ` ${cause.error}` : ''
   const inner = cause.cause instanceof Error ? `: ${messageOf(cause.cause)}` : ''
   return `${cause.name}${code}: ${messageOf(cause)}${error}${inner}`.slice(0, 200)

@@ -12,12 +12,13 @@ import { type ClaimAccount, type Opened, openAccount } from './account.ts'
 import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'
 import { type Exchanged, exchange } from './exchange.ts'
-import { socialFailure } from './failure.ts'
+import { type SocialFailure, socialFailure } from './failure.ts'
 import type { FlowRequest } from './flow-request.ts'
 import { acceptWithIdentity } from './invitation/accept.ts'
 import { noteRefused } from './link-on-sign-in/pending.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
+import { ProviderError } from './provider-error.ts'
 import { cookieAge, type Flow, flowTtl, newFlow, parametersOf } from './state.ts'
 import type { StoredIdentity } from './store.ts'
 
@@ -35,8 +36,27 @@ export const callbackPath = (provider: string): string => `/auth/${provider}/cal
 /** The raw query of a request, without question mark. */
 export const queryOf = ({ url }: FastifyRequest): string => url.split('?').slice(1).join('?')
 
-/** Error codes of providers when the user declines. */
-const denials = new Set(['access_denied', 'user_cancelled_login', 'user_cancelled_authorize'])
+/** Failures of svc for error codes of providers. All others are `provider_error`. */
+const failuresByCode = new Map<string, SocialFailure>([
+  ['access_denied', 'access_denied'],
+  ['user_cancelled_login', 'access_denied'],
+  ['user_cancelled_authorize', 'access_denied'],
+  // GitHub, for a user without a verified address.
+  ['unverified_user_email', 'email_unverified'],
+])
+
+/** Returns the failure for the parameters of a callback that belongs to no flow. Only some providers return the state. */
+export function failureWithoutFlow(query: URLSearchParams): HttpError {
+  const code = errorIn(query)
+  if (query.has('state') || code === null) return socialFailure('invalid_state')
+  return socialFailure(failuresByCode.get(code) ?? 'provider_error', new ProviderError('the provider refused', code))
+}
+
+/** The error code in a callback. Facebook sends a number for errors of the app. */
+function errorIn(query: URLSearchParams): string | null {
+  const number = query.get('error_code')
+  return query.get('error') ?? (number === null ? null : `error_code ${number}`)
+}
 
 /**
  * Starts a flow; returns the URL for the browser and the flow to store. Throws `provider_error` if the provider is
@@ -91,6 +111,8 @@ export async function finishFlow(
   response.search = queryOf(request)
   // The path identifies the provider: each has its own (RFC 9700 section 4.4.2).
   if (provider.endpoints) response.searchParams.delete('iss')
+  const refusal = errorIn(response.searchParams)
+  if (refusal !== null) response.searchParams.set('error', refusal)
   const exchanged = await redeem(parts, provider, response, {
     expectedState: state,
     ...(provider.usesNonce ? { expectedNonce: nonce } : {}),
@@ -112,9 +134,12 @@ async function redeem(
 ): Promise<Exchanged> {
   try {
     return await exchange(connections, provider, response, checks)
-  } catch (error) {
-    const isDenied = error instanceof AuthorizationResponseError && denials.has(error.error)
-    throw socialFailure(isDenied ? 'access_denied' : 'provider_error', error)
+  } catch (thrown) {
+    // The library wraps errors of its requests.
+    const error = thrown instanceof Error && thrown.cause instanceof ProviderError ? thrown.cause : thrown
+    const isRefusal = error instanceof AuthorizationResponseError || error instanceof ProviderError
+    const code = isRefusal ? failuresByCode.get(error.error ?? '') : undefined
+    throw socialFailure(code ?? 'provider_error', error)
   }
 }
 

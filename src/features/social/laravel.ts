@@ -6,7 +6,6 @@ import { findImported, type ImportedLink, insertImported } from './store.ts'
 /** Names of Laravel's drivers that differ from those of svc. */
 const names: Readonly<Record<string, string>> = {
   'linkedin-openid': 'linkedin',
-  'slack-openid': 'slack',
   twitter: 'x',
   'twitter-oauth-2': 'x',
 }
@@ -16,6 +15,8 @@ const otherIds: Readonly<Record<string, string>> = {
   azure: 'Microsoft gives svc another id of the user than Laravel',
   microsoft: 'Microsoft gives svc another id of the user than Laravel',
   linkedin: 'LinkedIn gives svc another id of the user than this driver',
+  slack: 'svc also needs the id of the workspace, which this driver does not store',
+  'slack-openid': 'svc also needs the id of the workspace, which this driver does not store',
 }
 
 /** Accounts at identity providers, from the tables that apps with Socialite commonly use. */

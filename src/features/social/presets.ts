@@ -17,10 +17,12 @@ export interface OpenIdPreset extends Preset {
   issuer: (given: { tenant?: string | undefined; host?: string | undefined }) => string
   /** Protocol features that the provider does not support. */
   lacks?: readonly ('nonce' | 'pkce')[]
+  /** Whether the user info endpoint has nothing that the ID token lacks. */
+  skipsUserInfo?: true
+  /** The claim with the workspace, without which `sub` is not unique. */
+  workspace?: string
   /** Whether the provider returns the time of authentication (`auth_time`), which svc then checks. */
   provesTime?: true
-  /** Whether the provider sends booleans as text. */
-  flagsAsText?: true
 }
 
 /** Fields of a profile; dots select nested fields. */
@@ -42,6 +44,8 @@ export interface OAuth2Preset extends Preset {
   emails?: 'github' | 'bitbucket'
   /** Client authentication method. Default: in the body. */
   clientAuthentication?: 'basic'
+  /** Whether the provider sends confirmed addresses only, without a claim that says so. */
+  confirmsEmails?: true
   /** Whether requests prove the client secret (Facebook's `appsecret_proof`). */
   appSecretProof?: true
 }
@@ -63,6 +67,8 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     scopes: openid,
     // Administrators of any tenant can set any address.
     trustEmail: false,
+    // Its user info has a part of these claims, and rejects some kinds of accounts.
+    skipsUserInfo: true,
     reauthenticate: { prompt: 'login' },
   },
   apple: {
@@ -72,7 +78,6 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     trustEmail: true,
     // Required with these scopes.
     authorize: { response_mode: 'form_post' },
-    flagsAsText: true,
   },
   gitlab: {
     label: 'GitLab',
@@ -94,6 +99,7 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     label: 'Slack',
     issuer: () => 'https://slack.com',
     scopes: openid,
+    workspace: 'https://slack.com/team_id',
     trustEmail: true,
   },
 }
@@ -149,6 +155,7 @@ export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
     scopes: ['users.read', 'tweet.read', 'users.email'],
     map: { id: 'data.id', email: 'data.confirmed_email', name: 'data.name', avatar: 'data.profile_image_url' },
     clientAuthentication: 'basic',
+    confirmsEmails: true,
     trustEmail: false,
   },
   discord: {

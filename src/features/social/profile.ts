@@ -1,5 +1,4 @@
-import { isEmail, withoutControls } from '../../http/formats.ts'
-import { canonicalEmail } from '../../users/user.ts'
+import { isEmail, isVisible, withoutControls } from '../../http/formats.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
 
@@ -10,6 +9,10 @@ export interface SocialProfile {
   providerId: string
   /** Null without a valid address. */
   email: { address: string; verified: boolean } | null
+  /** Why the address is missing or does not count as verified, for the log; null if it does. */
+  emailProblem: string | null
+  /** Whether the provider answered every request. */
+  isComplete: boolean
   name: string | null
   /** An https URL. */
   avatar: string | null
@@ -29,8 +32,9 @@ export function claimsOf(value: unknown): Claims {
   return Object.fromEntries(Object.entries(value))
 }
 
-/** Returns a field; dots select nested fields, own properties only. */
+/** Returns a field: of this name, or nested fields that dots select. Own properties only. */
 function fieldOf(claims: Claims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path]
   let value: unknown = claims
   for (const key of path.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
@@ -43,7 +47,7 @@ function fieldOf(claims: Claims, path: string): unknown {
 function textOf(value: unknown, maxLength: number): string | null {
   if (typeof value !== 'string') return null
   const text = [...withoutControls(value.toWellFormed()).trim()].slice(0, maxLength).join('')
-  return text === '' ? null : text
+  return isVisible(text) ? text : null
 }
 
 /** Returns the id as text. Throws for an unusable id. */
@@ -60,24 +64,51 @@ function urlOf(value: unknown): string | null {
   return url?.protocol === 'https:' && url.href.length <= maxUrlLength ? url.href : null
 }
 
-/** Returns a valid address, and whether the provider verified exactly this spelling. */
+/** Booleans as providers send them: some as text, and Microsoft also as 1. */
+const isTrue = (value: unknown): boolean => value === true || value === 'true' || value === 1 || value === '1'
+
+/** Returns a valid address, and whether it counts as verified. */
 const emailOf = (value: unknown, verified: boolean): SocialProfile['email'] => {
   const address = typeof value === 'string' ? value.trim() : ''
   if (!isEmail(address) || !address.isWellFormed()) return null
-  return { address, verified: verified && canonicalEmail(address) === address.normalize('NFC').toLowerCase() }
+  return { address, verified }
+}
+
+/** The parts of a profile that concern the address. */
+export type ProfileAddress = Pick<SocialProfile, 'email' | 'emailProblem'>
+
+/** Returns whether claims have a value: some providers send null or empty text instead of omitting a claim. */
+export const hasClaim = (claims: Claims, path: string): boolean => {
+  const value = fieldOf(claims, path)
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** Returns the address in claims, and whether the provider and the configuration verify it. */
+export function addressIn({ map, trust, confirmsEmails }: SocialProvider, claims: Claims): ProfileAddress {
+  const flag = map.email_verified
+  const isStated = hasClaim(claims, flag) || confirmsEmails
+  const isConfirmed = isStated ? confirmsEmails || isTrue(fieldOf(claims, flag)) : trust === 'without_claim'
+  const email = emailOf(fieldOf(claims, map.email), trust !== 'none' && isConfirmed)
+  if (!email) {
+    const isInvalid = hasClaim(claims, map.email)
+    return { email, emailProblem: isInvalid ? `${map.email} is no email address` : `the claim ${map.email} is missing` }
+  }
+  if (email.verified) return { email, emailProblem: null }
+  if (trust === 'none') return { email, emailProblem: 'trust_email is off' }
+  return { email, emailProblem: isStated ? `${flag} is not true` : `the claim ${flag} is missing` }
 }
 
 /** Converts claims to a profile. Throws without a usable id. */
 export function profileOf(provider: SocialProvider, claims: Claims): SocialProfile {
-  const { map, trustsEmail, flagsAsText, id, issuer } = provider
+  const { map, id, issuer, workspace } = provider
   const field = (name: keyof ProfileMap) => fieldOf(claims, map[name])
-  const flag = field('email_verified')
-  const isVerified = flag === true || (flagsAsText && flag === 'true')
+  const own = idOf(field('id'))
   return {
     provider: id,
     issuer,
-    providerId: idOf(field('id')),
-    email: emailOf(field('email'), trustsEmail && isVerified),
+    providerId: workspace === null ? own : idOf(`${idOf(fieldOf(claims, workspace))}/${own}`),
+    ...addressIn(provider, claims),
+    isComplete: true,
     name: textOf(field('name'), maxNameLength),
     avatar: urlOf(field('avatar')),
   }
@@ -90,12 +121,16 @@ const listFields = {
 } as const
 
 /** Returns the primary address of a list with verification status. */
-export function primaryEmail(kind: 'github' | 'bitbucket', answer: unknown): SocialProfile['email'] {
+export function primaryEmail(provider: Pick<SocialProvider, 'emails' | 'trust'>, answer: unknown): ProfileAddress {
+  const kind = provider.emails ?? 'github'
   const list = kind === 'github' ? answer : claimsOf(answer).values
   if (!Array.isArray(list)) throw new Error('the response is not a list of addresses')
   const { primary, verified } = listFields[kind]
   const found = list.map(claimsOf).find((entry) => entry[primary] === true)
-  return found ? emailOf(found.email, found[verified] === true) : null
+  const email = found ? emailOf(found.email, provider.trust !== 'none' && found[verified] === true) : null
+  if (!email) return { email, emailProblem: 'the account has no primary address' }
+  const problem = provider.trust === 'none' ? 'trust_email is off' : `${verified} is not true`
+  return { email, emailProblem: email.verified ? null : problem }
 }
 
 /** The name that Apple sends once, with the code: `{"name": {"firstName": …, "lastName": …}}`. */

@@ -18,8 +18,12 @@ export interface SocialProvider {
   provesTime: boolean
   usesNonce: boolean
   usesPkce: boolean
-  trustsEmail: boolean
-  flagsAsText: boolean
+  /** Which addresses count as verified: none, those with a true claim, or also those without the claim. */
+  trust: 'none' | 'claim' | 'without_claim'
+  confirmsEmails: boolean
+  readsUserInfo: boolean
+  /** The claim with the workspace, which is part of the user's id; null for most providers. */
+  workspace: string | null
   map: ProfileMap
   emails: 'github' | 'bitbucket' | null
   clientAuthentication: 'basic' | 'body'
@@ -48,7 +52,7 @@ function openIdProvider(id: string, config: ProviderConfig): SocialProvider {
   const known = preset ?? ownOpenId
   // A custom issuer under a preset name uses generic behaviour, except for trust in addresses.
   const kind = config.issuer === undefined ? known : { ...ownOpenId, trustEmail: known.trustEmail }
-  const { authorize = {}, reauthenticate = {}, lacks = [], provesTime = false, flagsAsText = false } = kind
+  const { authorize = {}, reauthenticate = {}, lacks = [], provesTime = false } = kind
   return {
     id,
     label: config.label ?? preset?.label ?? titled(id),
@@ -61,8 +65,10 @@ function openIdProvider(id: string, config: ProviderConfig): SocialProvider {
     provesTime,
     usesNonce: !lacks.includes('nonce'),
     usesPkce: !lacks.includes('pkce'),
-    trustsEmail: config.trust_email ?? kind.trustEmail,
-    flagsAsText,
+    trust: trustOf(config, kind.trustEmail),
+    confirmsEmails: false,
+    readsUserInfo: !kind.skipsUserInfo,
+    workspace: kind.workspace ?? null,
     map: {
       ...plainMap,
       id: 'sub',
@@ -95,13 +101,20 @@ function oauth2Provider(id: string, config: ProviderConfig): SocialProvider {
     provesTime: false,
     usesNonce: false,
     usesPkce: true,
-    trustsEmail: config.trust_email ?? preset?.trustEmail ?? false,
-    flagsAsText: false,
+    trust: trustOf(config, preset?.trustEmail ?? false),
+    confirmsEmails: preset?.confirmsEmails ?? false,
+    readsUserInfo: true,
+    workspace: null,
     map: { ...plainMap, ...preset?.map, ...mapped(config) },
     emails: preset?.emails ?? null,
     clientAuthentication: preset?.clientAuthentication ?? 'body',
     appSecretProof: preset?.appSecretProof ?? false,
   }
+}
+
+function trustOf({ trust_email }: ProviderConfig, isDefault: boolean): SocialProvider['trust'] {
+  if (trust_email === 'without_claim') return trust_email
+  return (trust_email ?? isDefault) ? 'claim' : 'none'
 }
 
 /** Configured field names. */

@@ -8,6 +8,7 @@ import { Type } from '../../json-schema.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import type { ContinuationOptions } from '../../pages/continuation.ts'
+import { startPage } from '../../pages/links.ts'
 import type { TokenProof } from '../../tokens/first-factor.ts'
 import { openTokenSignIns } from '../../tokens/sign-in.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
@@ -16,8 +17,7 @@ import confirmPageRoutes from './confirm-page/routes.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage, withLink } from './destination.ts'
-import { socialFailure } from './failure.ts'
-import { beginFlow, callbackPath, finishFlow, queryOf } from './flow.ts'
+import { beginFlow, callbackPath, failureWithoutFlow, finishFlow, queryOf } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
 import invitationRoutes from './invitation/routes.ts'
 import { pendingCookie, pendingTtl, refusedIdentity, sealPending } from './link-on-sign-in/pending.ts'
@@ -162,13 +162,16 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       // A HEAD request must not use up the flow.
       const flow = request.method === 'HEAD' ? null : take(request, reply, provider)
       try {
-        if (!flow) throw socialFailure('invalid_state')
+        if (!flow) throw failureWithoutFlow(new URLSearchParams(queryOf(request)))
         const found = await finishFlow(request, parts, provider, flow)
         if (flow.mode === 'stateless') return await signIns.finish(request, firstFactor(found), flow.deviceName ?? '')
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
         if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
+        // Someone who is signed in and opens an old address, for example with the back button, needs no message.
+        if (flow === null && failure.code === 'invalid_state' && request.caller)
+          return reply.redirect(startPage(app.config.current()), 302)
         const canLink = flow !== null && offerLink(request, reply, { provider, flow, error })
         const place = canLink ? { ...flow, returnTo: withLink(app.config.current(), flow.returnTo) } : flow
         return reply.redirect(failurePage(app.config.current(), place, failure.code), 302)

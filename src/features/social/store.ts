@@ -41,9 +41,11 @@ export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now:
   const { name, avatar, tokens } = identity
   const date = new Date(now)
   const email = identity.email?.address ?? null
+  // Apple sends the name with the first sign-in only.
+  const known = { ...(name === null ? {} : { name }), ...(avatar === null ? {} : { avatar }) }
   const { count } = await tx.socialAccount.updateMany({
     where: { id },
-    data: { email, name, avatar, tokens, updatedAt: date, lastUsedAt: date },
+    data: { ...known, email, tokens, updatedAt: date, lastUsedAt: date },
   })
   return count > 0
 }

@@ -60,7 +60,7 @@ t.test('distinguishes look-alike addresses', async (t) => {
   for (const address of ['ſmith@example.com', 'ｓmith@example.com']) {
     svc.acme.accounts.set('grace', { sub: 'grace', email: address, email_verified: true })
     const visitor = new Visitor(svc)
-    t.equal(failure(await visitor.signIn('grace')), 'account_exists', address)
+    t.equal(failure(await visitor.signIn('grace')), 'email_missing', address)
     t.equal(await visitor.user(), null)
   }
   svc.acme.accounts.set('grace', { sub: 'grace', email: 'Smith@Example.com', email_verified: true })

@@ -16,7 +16,9 @@ const emails: LinkFacts['email'][] = [null, { verified: true }, { verified: fals
 const accounts: LinkFacts['account'][] = [
   null,
   ...[me, other].flatMap((userId) =>
-    [true, false].flatMap((verified) => [true, false].map((disabled) => ({ userId, verified, disabled }))),
+    [true, false].flatMap((claimable) =>
+      [true, false].flatMap((verified) => [true, false].map((disabled) => ({ userId, verified, claimable, disabled }))),
+    ),
   ),
 ]
 
@@ -39,7 +41,7 @@ const facts: LinkFacts = {
 }
 const stranger = { userId: other, disabled: false, hasPassword: false }
 const self = { ...stranger, userId: me }
-const known = { userId: other, verified: true, disabled: false }
+const known = { userId: other, verified: true, claimable: false, disabled: false }
 
 /** One line for each case of the specification. */
 const table: [string, Partial<LinkFacts>, object][] = [
@@ -67,8 +69,13 @@ const table: [string, Partial<LinkFacts>, object][] = [
   ],
   [
     'verified only there: its owner takes the account over',
-    { account: { ...known, verified: false } },
+    { account: { ...known, verified: false, claimable: true } },
     { action: 'link', userId: other, claim: true },
+  ],
+  [
+    'verified only there, while an earlier address of the account was verified',
+    { account: { ...known, verified: false } },
+    { action: 'refuse', code: 'account_exists' },
   ],
   ['verified here alone', { email: { verified: false }, account: known }, { action: 'refuse', code: 'account_exists' }],
   [
@@ -144,7 +151,7 @@ t.test('returns the specified decision for each case', async (t) => {
 })
 
 t.test('never opens an account of another user, for any combination of facts', async (t) => {
-  t.equal(all.length, 3 * 5 * 3 * 9 * 2)
+  t.equal(all.length, 3 * 5 * 3 * 17 * 2)
   for (const each of all) {
     const { asker, owner, email, account, registrationEnabled } = each
     const decision = decideLink(each)

@@ -3,13 +3,12 @@ import { ownAccount, remedyOf } from '../../../account/account-pages.ts'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
-import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { accountPage, confirmPage } from '../../../pages/links.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { confirmationFlow } from '../confirmation/request.ts'
-import { continuation, continuing } from '../continue-page.ts'
 import { returnOf } from '../flow-request.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
@@ -45,12 +44,7 @@ const confirmPageRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { 
       try {
         const flow = await confirmationFlow(request, provider, { mode: 'page', returnTo })
         const href = await begin(request, reply, provider, flow)
-        const { refresh, data } = continuation(textsOf(request), {
-          provider,
-          href,
-          hint: 'account-confirm.provider_hint',
-        })
-        return reply.header('refresh', refresh).page('message', data)
+        return reply.redirect(href, 303)
       } catch (error) {
         if (error instanceof HttpError && error.statusCode === 401) throw error
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })

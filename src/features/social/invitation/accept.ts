@@ -23,13 +23,14 @@ export async function acceptWithIdentity(
   { provider, identity, token }: Acceptance,
 ): Promise<Opened> {
   const origin = eventContext(request)
-  return retryOnChange(request.server.database, async (tx) => {
+  const { database, config } = request.server
+  return retryOnChange(database, async (tx) => {
     if (await ownerOf(tx, identity)) throw socialFailure('account_exists', 'linked to another user')
-    const invitation = await findInvitation({ prisma: tx }, token, origin.now)
+    const invitation = await findInvitation({ database: { prisma: tx }, config }, token, origin.now)
     if (!invitation) throw socialFailure('expired', 'the invitation is invalid')
     const { email } = invitation
     const name = invitation.name ?? identity.name ?? email.slice(0, email.lastIndexOf('@'))
-    const user = await acceptInvitation(tx, origin, { token, name, password: null })
+    const user = await acceptInvitation({ config }, tx, origin, { token, name, password: null })
     if (user === 'invalid') throw new FactsChanged()
     if (user === 'taken') throw socialFailure('account_exists', 'the invited address has an account')
     if (!(await insertLink(tx, user.id, identity, origin.now))) throw new FactsChanged()

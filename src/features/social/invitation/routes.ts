@@ -1,10 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formType } from '../../../http/bodies.ts'
-import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { findInvitation, invitationPageOf, invitationPath } from '../../../users/invitations.ts'
-import { continuation, continuing } from '../continue-page.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
 import { LinkParams } from '../schemas.ts'
@@ -40,16 +39,11 @@ const invitationRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { b
       const { token, id } = request.params
       const provider = providerOf(id)
       const page = invitationPageOf(token)
-      if (!(await findInvitation(app.database, token, app.clock.now()))) return reply.redirect(page, 303)
+      if (!(await findInvitation(app, token, app.clock.now()))) return reply.redirect(page, 303)
       const place = { mode: 'page', isAnew: false, deviceName: null, returnTo: null, session: null } as const
       try {
         const href = await begin(request, reply, provider, { ...place, intent: 'invitation', invitation: token })
-        const { refresh, data } = continuation(textsOf(request), {
-          provider,
-          href,
-          hint: 'invitation.provider_hint',
-        })
-        return reply.header('refresh', refresh).page('message', data)
+        return reply.redirect(href, 303)
       } catch (error) {
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })
         return reply.redirect(`${page}?error=${code}`, 303)

@@ -9,6 +9,7 @@ import { uncheckedText } from '../../../http/fields.ts'
 import { returnTarget } from '../../../http/return-to.ts'
 import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { confirmPage, linkPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -129,6 +130,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
         consumes: [formType],
         body: Form,
         response: {
+          200: continuing,
           303: Type.Null({
             description: 'On to `return_to`, or to the page that asks for a proof or shows what changed.',
           }),

@@ -7,10 +7,10 @@ import { uncheckedText } from '../../../http/fields.ts'
 import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
 import { confirmationAge } from '../../../login/recent-password.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { confirmPage } from '../../../pages/links.ts'
 import { brandingOf } from '../buttons.ts'
-import { continuation, continuing } from '../continue-page.ts'
 import { isSocialFailure } from '../failure.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
@@ -95,12 +95,7 @@ const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, p
       const flow = { intent: 'link', mode: 'page', isAnew: false, deviceName: null, returnTo: path, session } as const
       try {
         const href = await begin(request, reply, provider, flow)
-        const { refresh, data } = continuation(textsOf(request), {
-          provider,
-          href,
-          hint: 'account-providers.continue_hint',
-        })
-        return reply.header('refresh', refresh).page('message', data)
+        return reply.redirect(href, 303)
       } catch (error) {
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })
         return reply.redirect(`${path}?error=${code}`, 303)
