@@ -14,6 +14,7 @@ const rules: readonly Rule[] = [
   idIsOurs,
   redirectUrisAreSafe,
   logoutUrisAreSafe,
+  clientHasUse,
   codeGrantHasRedirectUris,
   publicClientKeepsNoSecret,
   publicClientActsForUsersOnly,
@@ -85,7 +86,7 @@ const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> 
 
 function webUriComplaint({ protocol, hostname }: URL): string | undefined {
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return undefined
-  return 'must use https, or http on localhost, 127.0.0.1 or [::1], unless application_type is native'
+  return 'must use https, or http on localhost, 127.0.0.1 or [::1]. For another host, use https; for an app, set application_type: native and use a scheme such as com.example.app:/cb'
 }
 
 /** Hosts on which any port matches (RFC 8252 section 7.3). oidc-provider supports only these. */
@@ -93,10 +94,16 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 function nativeUriComplaint({ protocol, hostname }: URL): string | undefined {
   if (protocol === 'http:') {
-    return loopbackHosts.has(hostname) ? undefined : 'must use https, or http on localhost, 127.0.0.1 or [::1]'
+    return loopbackHosts.has(hostname)
+      ? undefined
+      : 'must use https, http on localhost, 127.0.0.1 or [::1], or a scheme such as com.example.app:/cb'
   }
   if (protocol === 'https:') return isLoopback(hostname) ? 'must use http on loopback' : undefined
   return protocol.includes('.') ? undefined : 'must use a reverse domain name as scheme, such as com.example.app:/cb'
+}
+
+function clientHasUse({ grants, introspect }: Client, report: Report): void {
+  if (grants.length === 0 && !introspect) report('grants', 'must have at least one grant, unless introspect is true')
 }
 
 function codeGrantHasRedirectUris({ grants, redirect_uris }: Client, report: Report): void {

@@ -121,9 +121,8 @@ const client = entry('One OAuth client.', {
     }),
   ),
   grants: list(choice(GRANTS, { description: 'A grant.' }), {
-    minItems: 1,
     example: ['authorization_code', 'refresh_token'],
-    description: 'The grants that the client may use.',
+    description: 'The grants that the client may use. May be empty if introspect is true.',
   }),
   scopes: list(text({ description: 'A scope.' }), {
     default: [],
@@ -139,6 +138,13 @@ const client = entry('One OAuth client.', {
     flag({
       example: true,
       description: 'Whether ID tokens contain the claims of the granted scopes. By default oauth.id_token_claims.',
+    }),
+  ),
+  skip_logout_confirmation: nullable(
+    flag({
+      example: true,
+      description:
+        "Whether the client's sign-out requests need no confirmation of the user. By default oauth.skip_logout_confirmation.",
     }),
   ),
   claims: userClaims(

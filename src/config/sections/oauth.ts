@@ -96,6 +96,11 @@ export const oauthSections = {
       description:
         'Whether ID tokens contain the claims of the granted scopes. Many clients read nothing else. If false, ID tokens contain only what the claims parameter requests, and UserInfo serves the others (OpenID Connect Core 5.4).',
     }),
+    skip_logout_confirmation: flag({
+      default: false,
+      description:
+        'Whether a sign-out that an application requests needs no confirmation of the user, if it comes with the ID token of the current session and a registered post_logout_redirect_uri. A client can set it for itself.',
+    }),
     key_rotation: duration({
       default: '90d',
       description:

@@ -59,7 +59,7 @@ export const checkAcrClaim = (claims: object): void => void acrClaim(claims)
 
 /** Classes that a request asks for. An essential claim takes precedence over `acr_values`, which are voluntary. */
 export function askedContext(params: { acr_values?: unknown; claims?: unknown }): AskedContext | null {
-  const claim = isText(params.claims) && params.claims.includes('acr') ? acrClaim(JSON.parse(params.claims)) : null
+  const claim = isText(params.claims) ? acrClaim(JSON.parse(params.claims)) : null
   if (claim?.essential) return { values: knownValues(claim.values), essential: true }
   const requested = isText(params.acr_values) ? params.acr_values.split(' ') : (claim?.values ?? [])
   const values = knownValues(requested)

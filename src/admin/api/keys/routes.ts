@@ -26,7 +26,7 @@ const RotateBody = Type.Object(
         enum: ['planned', 'now', 'withdraw'],
         examples: ['planned'],
         description:
-          '`planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed.',
+          '`planned`: the new keys sign when all caches have them. `now`: after ten seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed. The response then waits until every replica has read the change, which takes six seconds.',
       }),
     ),
     reason: reasonField,

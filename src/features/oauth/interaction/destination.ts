@@ -24,8 +24,8 @@ export async function destinationOf(
   const params = (await provider.Interaction.find(reference))?.params
   if (!params) return null
   const { client_id, redirect_uri } = params
-  return {
-    redirectUri: typeof redirect_uri === 'string' ? redirect_uri : null,
-    application: registry.application(String(client_id)),
-  }
+  const redirectUri = typeof redirect_uri === 'string' ? redirect_uri : null
+  // A device does not wait on this browser.
+  const cancelAction = redirectUri === null ? null : returnTo
+  return { redirectUri, application: { ...registry.application(String(client_id)), cancelAction } }
 }

@@ -7,10 +7,11 @@ import { uncheckedText } from '../../../http/fields.ts'
 import { isNavigation } from '../../../http/navigation.ts'
 import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
 import { showApplication } from '../../../pages/continuation.ts'
 import { registrationPage, signInPage } from '../../../pages/links.ts'
-import { allowFormTarget } from '../../../pages/page-headers.ts'
+import { allowApp } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { eventContext } from '../../../users/events.ts'
 import type { Factors } from '../authentication-context.ts'
@@ -31,7 +32,7 @@ const params = Type.Object({
 
 const AnswerBody = Type.Object(
   {
-    decision: uncheckedText('`approve` or `deny`.'),
+    decision: uncheckedText('`approve`, `deny`, or `continue` with the account that is signed in.'),
     code: uncheckedText('A TOTP code, for a required second factor.'),
     recovery_code: uncheckedText('A recovery code, instead of `code`.'),
   },
@@ -73,6 +74,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       keepAskedLanguage(request, reply, details.params.ui_locales)
       const signedIn = signedInOf(request)
       if (details.prompt.name === 'create') return create(provider, details, request, reply)
+      if (details.prompt.name === 'select_account') return selectAccount(provider, details, request, reply)
       // The user may have changed since consent was requested, or signed in again.
       const isOther = signedIn !== null && details.session?.accountId !== String(signedIn.user.id)
       if (details.prompt.name === 'login' || isOther) return login(provider, details, request, reply)
@@ -93,7 +95,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         params,
         consumes: [formType],
         body: AnswerBody,
-        response: { 303: Type.Null({ description: 'Back to the authorization.' }) },
+        response: { 200: continuing, 303: Type.Null({ description: 'Back to the authorization.' }) },
       },
     },
     async (request, reply) => {
@@ -109,13 +111,18 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         return stepUpPage(reply.headers(refused.headers), details, refused.factors, refused)
       }
       const clientId = String(details.params.client_id)
-      const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
-      if (details.prompt.name !== 'consent' || !isTheirs)
-        return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
-      if (decision !== 'approve') {
+      if (decision === 'deny') {
         const refusal = { error: 'access_denied', error_description: 'The user denied the request.' }
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, refusal), 303)
       }
+      const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
+      if (details.prompt.name === 'select_account' && isTheirs && decision === 'continue') {
+        const options = { mergeWithLastSubmission: true }
+        const result = { select_account: {} }
+        return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, options), 303)
+      }
+      if (details.prompt.name !== 'consent' || !isTheirs || decision !== 'approve')
+        return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
       const scopes = scopesOf(details)
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
       const facts = { accountId: String(signedIn.user.id), clientId, sessionId: signedIn.sessionId }
@@ -152,6 +159,31 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     return reply.redirect(withHint(new URL(page), params).href, 302)
   }
 
+  /** Continues after a new sign-in. Otherwise asks whether to use the account that is signed in. */
+  async function selectAccount(
+    provider: Protocol['provider'],
+    details: Details,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) {
+    const signedIn = signedInOf(request)
+    const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
+    if (!signedIn || !isTheirs || isNewSignIn(details, signedIn)) return login(provider, details, request, reply)
+    const action = `/oauth/interaction/${details.uid}`
+    const { client_id, redirect_uri } = details.params
+    const { registry } = await oauthServer.current()
+    const application = registry.application(String(client_id))
+    showApplication(reply, { ...application, cancelAction: typeof redirect_uri === 'string' ? action : null })
+    if (typeof redirect_uri === 'string') allowApp(reply, redirect_uri)
+    const { name, email } = signedIn.user
+    return reply.page('select-account', {
+      action,
+      client: application.name,
+      user: { name, email },
+      switchHref: switchPage(action),
+    })
+  }
+
   /** Continues if the sign-in is recent and strong enough; otherwise the user signs in and returns. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
@@ -163,7 +195,9 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       // Discards earlier decisions, which may be those of another user.
       const options = { mergeWithLastSubmission: false }
       const created = details.lastSubmission?.create ? { create: {} } : {}
-      const result = step === 'unmet' ? unmet : { ...created, login }
+      const isSelected = details.prompt.name === 'select_account' || details.lastSubmission?.select_account
+      const selected = isSelected ? { select_account: {} } : {}
+      const result = step === 'unmet' ? unmet : { ...created, ...selected, login }
       return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, options), 303)
     }
     const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
@@ -178,7 +212,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     { errors, status }: Pick<Refused, 'errors' | 'status'> = { errors: {}, status: 200 },
   ) {
     const action = `/oauth/interaction/${uid}`
-    if (typeof params.redirect_uri === 'string') allowFormTarget(reply, params.redirect_uri)
+    if (typeof params.redirect_uri === 'string') allowApp(reply, params.redirect_uri)
     const lead = code ? 'challenge.lead' : (phishingResistant[0]?.lead ?? 'challenge.lead')
     const parts = phishingResistant.map(({ part }) => part)
     return reply.page('step-up', { action, lead, code, parts, errors, switchHref: switchPage(action) }, status)
@@ -216,7 +250,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     const { registry } = await oauthServer.current()
     const application = registry.application(String(client_id))
     showApplication(reply, application)
-    if (typeof redirect_uri === 'string') allowFormTarget(reply, redirect_uri)
+    if (typeof redirect_uri === 'string') allowApp(reply, redirect_uri)
     return reply.page('consent', {
       action: returnTo,
       client: application.name,

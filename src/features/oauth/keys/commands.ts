@@ -14,16 +14,16 @@ const meanings: Readonly<Record<RotationMode, string>> = {
     'The previous keys stay published until everything they signed has expired. An API that caches the key set may ' +
     'reject new tokens until it fetches the set again.',
   withdraw:
-    'All older keys were deleted. Every replica rejects the tokens they signed within 15 seconds, ' +
+    'All older keys were deleted. Every replica rejects the tokens they signed, ' +
     'and APIs reject them after fetching the key set again. Refresh tokens and sessions still work.',
 }
 
 const rotateOptions = {
   algorithm: { value: 'algorithm', choices: algorithms, description: 'Replace only the key of this algorithm' },
-  now: { description: 'Sign with the new keys after 30 seconds', excludes: 'withdraw' },
+  now: { description: 'Sign with the new keys after ten seconds', excludes: 'withdraw' },
   withdraw: {
     description:
-      'Sign with the new keys immediately and delete the older ones, which invalidates everything that they signed',
+      'Sign with the new keys immediately and delete the older ones, which invalidates everything that they signed. Waits until every replica has read the change, which takes six seconds',
   },
   ...reasonOption,
 } as const satisfies CommandOptions

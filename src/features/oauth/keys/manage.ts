@@ -1,10 +1,19 @@
+import { setTimeout } from 'node:timers/promises'
 import type { CurrentConfig } from '../../../config/current.ts'
 import type { Database } from '../../../database/database.ts'
 import type { EventContext } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { type CreatedKey, createKeys } from './create-keys.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
-import { type KeyTimes, keysInOrder, propagationTime, rotationOf, stateOf, type WantedKey } from './rotation.ts'
+import {
+  type KeyTimes,
+  keysInOrder,
+  propagationTime,
+  refreshInterval,
+  rotationOf,
+  stateOf,
+  type WantedKey,
+} from './rotation.ts'
 import { KeySeal } from './seal.ts'
 import { listKeys } from './store.ts'
 
@@ -33,8 +42,11 @@ function successors(
   })
 }
 
-/** Replaces the signing keys of these algorithms; returns the new keys. */
-export function rotateKeys(
+/**
+ * Replaces the signing keys of these algorithms; returns the new keys. After `withdraw`, resolves once every process has
+ * read the change, so that none accepts the older keys any more.
+ */
+export async function rotateKeys(
   { config, database }: KeyParts,
   origin: EventContext,
   { algorithms: names, mode }: { algorithms: readonly Algorithm[]; mode: RotationMode },
@@ -42,7 +54,9 @@ export function rotateKeys(
   const settings = config.current()
   const { lead } = rotationOf(settings)
   const parts = { database, seal: new KeySeal(settings.app.secret), origin }
-  return createKeys(parts, (keys) => successors(keys, names, mode, origin.now, lead))
+  const created = await createKeys(parts, (keys) => successors(keys, names, mode, origin.now, lead))
+  if (mode === 'withdraw') await setTimeout(refreshInterval + 1_000)
+  return created
 }
 
 /** The signing keys without their private parts. */

@@ -31,7 +31,7 @@ export interface WantedKey {
 }
 
 /** Interval at which each process reads changes of other processes, in milliseconds. */
-export const refreshInterval = 15_000
+export const refreshInterval = 5_000
 
 /** Time after which every process has read a change, in milliseconds. */
 export const propagationTime = 2 * refreshInterval

@@ -12,6 +12,7 @@ import { readToken, takeRecord } from './read-ahead.ts'
 import type { RecordSeal } from './record-seal.ts'
 import type { NewRecord } from './records.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
+import { noteCause } from './refusal-causes.ts'
 import { type RecordStore, recordId } from './store.ts'
 
 /** Dependencies that the adapters of all models share. */
@@ -269,7 +270,11 @@ export class RecordAdapter implements Adapter {
   #payloadOf(row: OauthRecordRow | null): AdapterPayload | undefined {
     const { clock, config, seal } = this.#parts
     const now = clock.now()
-    if (!row || row.kind !== this.#kind || (row.expiresAt !== null && row.expiresAt <= now)) return undefined
+    if (!row || row.kind !== this.#kind) return undefined
+    if (row.expiresAt !== null && row.expiresAt <= now) {
+      if (this.#kind === 'RefreshToken') noteCause('it has expired')
+      return undefined
+    }
     const stored = seal.open(row)
     if (!stored) return undefined
     const payload = lasting.has(this.#kind) ? this.#lastingOf(row, stored) : stored

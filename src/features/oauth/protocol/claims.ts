@@ -10,6 +10,31 @@ export const claimsByScope = {
   roles: ['roles', 'groups'],
 }
 
+const servedClaims: ReadonlySet<string> = new Set([...Object.values(claimsByScope).flat(), 'auth_time'])
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * Returns a `claims` parameter without the members that svc does not know; undefined if none is left (OpenID Connect Core
+ * section 5.5). Returns malformed text unchanged, which the library rejects.
+ */
+export function settledClaims(text: string): string | undefined {
+  let claims: unknown
+  try {
+    claims = JSON.parse(text)
+  } catch {
+    return text
+  }
+  if (!isObject(claims)) return text
+  const members = Object.entries(claims).filter(([name]) => name === 'userinfo' || name === 'id_token')
+  const known = members.map(([name, asked]) => [
+    name,
+    isObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([claim]) => servedClaims.has(claim))) : asked,
+  ])
+  return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
+}
+
 /** Scope that grants a claim, apart from `openid`. */
 export const scopeOfClaim = (claim: string): string | undefined =>
   Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]

@@ -85,8 +85,10 @@ export class Registry {
   readonly #otherTargets: Targets
   readonly #audiences: ReadonlySet<string>
   readonly #refreshTtl: number
+  readonly #origins: ReadonlySet<string>
 
   constructor(config: Config) {
+    this.#origins = new Set(config.clients.flatMap(({ cors_origins }) => cors_origins))
     this.#refreshTtl = config.oauth.refresh_token_ttl
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
     this.metadata = new Map([
@@ -109,6 +111,11 @@ export class Registry {
 
   client(id: string | undefined): RegisteredClient | undefined {
     return id === undefined ? undefined : this.#clients.get(id)
+  }
+
+  /** Tests whether pages of an origin may call svc for one of the clients. */
+  isOriginOfClient(origin: string): boolean {
+    return this.#origins.has(origin)
   }
 
   /** How pages show a client. */

@@ -1,5 +1,6 @@
 import { optionalBody } from '../../../http/description/described-schemas.ts'
 import { type TSchema, Type } from '../../../json-schema.ts'
+import { continuing } from '../../../pages/after-form.ts'
 import { pageAnswers } from '../../../pages/pages.ts'
 import { maxTokens } from './introspection/request.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
@@ -260,12 +261,11 @@ const withNonce = (response: Record<number, TSchema>) =>
 
 /** Paths that always answer with a page, or always redirect. */
 const pagesOnly = ['GET /oauth/device', 'GET /oauth/logout/success']
-const redirectsOnly = ['POST /oauth/logout/confirm']
 
 function pagesOf(path: string, method: string) {
   const name = `${method} ${path}`
   return {
-    ...(redirectsOnly.includes(name) ? {} : { 200: pageAnswers.page }),
+    200: method === 'POST' && !protocolPaths[path]?.isEntry ? continuing : pageAnswers.page,
     ...(pagesOnly.includes(name) ? {} : { 303: Type.Null({ description: 'To the next page, or to the client.' }) }),
   }
 }

@@ -1,4 +1,5 @@
 import { HttpError } from '../../../errors.ts'
+import { requireFewFields } from '../../../http/bodies.ts'
 
 const unreadable = (): HttpError => new HttpError(400, 'malformed_body', 'The request body cannot be read.')
 
@@ -13,7 +14,11 @@ export function formOf(
   { takesJson, lists = [] }: { takesJson: boolean; lists?: readonly string[] },
 ): string | null {
   const type = contentType?.split(';')[0]?.trim().toLowerCase()
-  if (type === 'application/x-www-form-urlencoded') return body.toString()
+  if (type === 'application/x-www-form-urlencoded') {
+    const form = body.toString()
+    requireFewFields(form)
+    return form
+  }
   if (!takesJson || type !== 'application/json') return null
   let fields: unknown
   try {

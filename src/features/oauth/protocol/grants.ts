@@ -2,6 +2,7 @@ import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { requestFactsOf } from './browser.ts'
+import { scopeOfClaim } from './claims.ts'
 import type { RegisteredClient, Registry } from './clients.ts'
 import { servedScopes } from './scopes.ts'
 import { namedTargets, type Target } from './targets.ts'
@@ -48,10 +49,8 @@ export const loadExistingGrant =
     const registered = registry.client(client.clientId)
     if (found || !registered) return found
     const asked = [...requestParamScopes]
-    const allowed =
-      skipsConsent(registered, config) && !isUnprovenDevice(ctx, registered)
-        ? asked
-        : await findConsent(Number(session.accountId), client.clientId)
+    const isOwn = skipsConsent(registered, config) && !isUnprovenDevice(ctx, registered)
+    const allowed = isOwn ? asked : await findConsent(Number(session.accountId), client.clientId)
     const given = asked.filter((scope) => allowed.includes(scope))
     if (given.length === 0) return undefined
     const grant = newGrant(provider, {
@@ -65,7 +64,10 @@ export const loadExistingGrant =
         !asked.includes('offline_access'),
     })
     grantScopes(grant, given, namedTargets(registry.targets(client.clientId), params?.resource))
-    // Individual claims are not part of the remembered consent. They last as long as the session.
+    // Claims of scopes that the user allowed, or that need no consent, are allowed too.
+    const isAllowed = (claim: string) => isOwn || allowed.includes(scopeOfClaim(claim) ?? 'openid')
+    grant.addOIDCClaims([...ctx.oidc.requestParamClaims].filter(isAllowed))
+    // Other individual claims are not part of the remembered consent. They last as long as the session.
     const previous = params?.claims ? await provider.Grant.find(session.grantIdFor(client.clientId) ?? '') : undefined
     if (previous) grant.addOIDCClaims(previous.getOIDCClaims())
     await grant.save()

@@ -30,6 +30,8 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   const consent = policy.get('consent')
   // Initiating User Registration via OpenID Connect section 4.
   if (config.registration.enabled) policy.add(new Prompt({ name: 'create', requestable: true }), 0)
+  // OpenID Connect Core section 3.1.2.1.
+  policy.add(new Prompt({ name: 'select_account', requestable: true }), config.registration.enabled ? 1 : 0)
   // The user signs in if svc's session and the library's belong to different users.
   login?.checks.add(
     new Check('other_user', 'the browser is signed in as another user, or not at all', 'login_required', (ctx) => {

@@ -3,6 +3,7 @@ import Provider, { type AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
 import { limitedAddress } from '../../../http/client-address.ts'
+import { budgetOfPeer } from '../../../http/peer-budget.ts'
 import type { Counters } from '../../../limits/counters.ts'
 import { tooManyRequests } from '../../../limits/too-many-requests.ts'
 import { requestFactsOf } from './browser.ts'
@@ -34,10 +35,8 @@ export class PendingLimits {
     if (authenticated.has(route) && client && client.clientAuthMethod !== 'none') return
     const { request, signedIn } = requestFactsOf(ctx.req)
     const { authorization, authorization_total } = this.#config.current().rate_limits
-    // Behind a proxy that is not trusted all users share its address.
-    const isShared = !signedIn && request.isForwardedUntrusted
-    const owner = signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)
-    if (!isShared) await this.#hit(`pending:${owner}`, authorization)
+    if (signedIn) await this.#hit(`pending:user ${signedIn.user.id}`, authorization)
+    else await this.#hit(`pending:${limitedAddress(request.ip)}`, authorization && budgetOfPeer(request, authorization))
     // Each client has its own total of each kind, because a flood that uses the public id of one must not stop the others.
     if (!signedIn) await this.#hit(`pending ${kind} ${client?.clientId ?? ''}`, authorization_total)
   }

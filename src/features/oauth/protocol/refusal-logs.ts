@@ -2,6 +2,7 @@ import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
 import { type Advice, logAdvice } from '../../../http/advice.ts'
 import { requestFactsOf } from './browser.ts'
+import { causeOf } from './refusal-causes.ts'
 
 /** Error of the library: what the client receives, and a detail for the log. */
 type Refusal = Pick<errors.OIDCProviderError, 'error' | 'error_description' | 'error_detail' | 'name'> & {
@@ -37,13 +38,15 @@ export function logRefusals(provider: Provider): void {
 }
 
 function adviceFor(
-  { oidc }: KoaContextWithOIDC,
+  ctx: KoaContextWithOIDC,
   { name, error, error_description, error_detail, scope }: Refusal,
   client: string | null,
 ): Advice {
   const of = (key: string) => (client === null ? 'clients' : `clients[client_id=${client}].${key}`)
   const told = error_description ?? error
-  const { params = {} } = oidc
+  const { params = {} } = ctx.oidc
+  if (error === 'invalid_grant' && params.grant_type === 'refresh_token')
+    return { key: null, message: `the refresh token was refused: ${causeOf(ctx, error_detail)}` }
   if (error_detail === 'client not found')
     return { key: 'clients', message: 'no client of this client_id is registered' }
   if (name === 'InvalidRedirectUri') {
@@ -63,6 +66,11 @@ function adviceFor(
     const message = `client authentication failed: ${error_detail ?? told}`
     return { key: of('{secret,secret_hash,jwks,jwks_uri,token_endpoint_auth_method}'), message }
   }
+  if (/^unsupported prompt value/.test(told))
+    return {
+      key: null,
+      message: `prompt ${JSON.stringify(String(params.prompt).slice(0, 100))} has a value that svc does not know`,
+    }
   if (error === 'invalid_target') return { key: of('scopes'), message: told }
   if (/^origin .* not allowed for client/.test(told)) return { key: of('cors_origins'), message: told }
   if (/PKCE/.test(told)) {

@@ -4,9 +4,11 @@ import type { RouteAccess } from '../../../access/route-access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
 import { clientAddress } from '../../../http/client-address.ts'
 import { answerOf } from '../../../http/error-handler.ts'
+import { varyBy } from '../../../http/vary.ts'
 import { limitHeaderNames } from '../../../limits/too-many-requests.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { setRequestFacts, signedInOf } from './browser.ts'
+import type { Registry } from './clients.ts'
 import { describe } from './description.ts'
 import { publicClientOf, withClientId } from './empty-secret.ts'
 import { formOf } from './form.ts'
@@ -27,7 +29,7 @@ const maxBodySize = 56 * 1024
 /** CORS headers of the library for a token request without `Origin`, byte for byte. */
 const openHeaders = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': ['DPoP-Nonce,WWW-Authenticate', ...limitHeaderNames].join(', '),
+  'access-control-expose-headers': ['DPoP-Nonce', 'WWW-Authenticate', ...limitHeaderNames].join(', '),
 }
 
 const programs: RouteAccess = { family: 'none' }
@@ -59,7 +61,14 @@ const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer 
 
 function handOver(scope: FastifyInstance, oauthServer: OAuthServer, paths: readonly string[], bodyLimit: number): void {
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) => done(null, body))
-  scope.setErrorHandler(refuse)
+  scope.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    // The database may be what failed.
+    const registry = await oauthServer.current().then(
+      (current) => current.registry,
+      () => null,
+    )
+    return refuse(error, request, allowOrigin(request, reply, registry))
+  })
   for (const path of paths) {
     const described = protocolPaths[path]
     if (!described) continue
@@ -95,6 +104,19 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
   return sendJson(reply.code(answer.statusCode).headers(answer.headers), protocolError(answer))
 }
 
+/** Lets a page of a client read an error that the library, which sets these headers otherwise, does not see. */
+function allowOrigin(
+  { headers: { origin }, routeOptions }: FastifyRequest,
+  reply: FastifyReply,
+  registry: Registry | null,
+) {
+  if (routeOptions.config.access?.family !== 'none' || origin === undefined) return reply
+  varyBy(reply, 'Origin')
+  return registry?.isOriginOfClient(origin)
+    ? reply.headers({ 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' })
+    : reply
+}
+
 const sendJson = (reply: FastifyReply, body: object): FastifyReply =>
   reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(body)
 
@@ -104,6 +126,8 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
+  // The library accepts one space only.
+  if (raw.headers.authorization) raw.headers.authorization = raw.headers.authorization.replace(/^(\w+) +/, '$1 ')
   if (path.endsWith('/:uid')) {
     // Without the query: a resumed authorization uses its original parameters, and the library would fail on others.
     raw.url = request.url.split('?')[0] ?? ''
@@ -140,7 +164,8 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     delete raw.headers.authorization
   }
   if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
-    return reply.redirect(`${path}?${form}`, 303)
+    // Encoded again, because a body may have bytes that no header can have.
+    return reply.redirect(`${path}?${new URLSearchParams(form)}`, 303)
   }
   if (form !== null) replaceBody(raw, form)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request), ...(asked ? { asked } : {}) }

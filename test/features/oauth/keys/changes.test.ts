@@ -22,6 +22,16 @@ t.test('accepts a key immediately after another replica starts to sign with it',
   t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 200, 'and earlier keys still work')
 })
 
+t.test('rejects tokens of a withdrawn key on every replica when the command returns', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const other = await buildTestApp(t, { settings: oauthSettings, clock: svc.clock, database: svc.where })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
+  for (const app of [svc, other]) t.equal((await app.bearer(access_token, 'GET', '/api/user')).statusCode, 200)
+  await runCommandOn(svc, 'keys:rotate', '--withdraw')
+  for (const app of [svc, other]) t.equal((await app.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
+})
+
 t.test('rejects a token that it verified before once the key is withdrawn', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)

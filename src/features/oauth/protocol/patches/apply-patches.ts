@@ -6,6 +6,7 @@ import type { ClientLimits } from '../client-limits.ts'
 import type { CookieRecords } from '../cookie-records.ts'
 import type { Introspection } from '../introspection/answers.ts'
 import type { ClaimParts } from '../user-claims.ts'
+import { adaptForms } from './after-forms.ts'
 import { tellAuthentication } from './authentication-context.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import { renewClientKeys } from './client-keys.ts'
@@ -13,7 +14,6 @@ import { adaptCookies } from './cookie-jar.ts'
 import { completeDeviceFlow, type DeviceParts } from './device-flow.ts'
 import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
-import { allowFormTargets } from './form-targets.ts'
 import { rejectUnlistedGrants } from './grant-types.ts'
 import { checkResourcesFirst } from './granted-resources.ts'
 import { addClaimsToIdTokens } from './id-token-claims.ts'
@@ -46,6 +46,8 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   adaptCookies(provider, parts.cookies, parts.cookieRecords)
   followBrowserSessions(provider, parts)
   tellAuthentication(provider)
+  // First, because the changes below look at the library's redirects.
+  adaptForms(provider)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
   checkResourcesFirst(provider, registry)
@@ -53,11 +55,10 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   settleScope(provider, config, registry)
   requirePushedRequests(provider)
   completeDeviceFlow(provider, parts)
-  completeAnswers(provider, config, parts.keysMaxAge)
+  completeAnswers(provider, config, registry, parts.keysMaxAge)
   rejectUnlistedGrants(provider)
   answerFailures(provider)
   answerIntrospection(provider, registry, parts.introspectionOf(provider))
-  allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })
   renewClientKeys(provider, parts.clock)
   return sendLogout

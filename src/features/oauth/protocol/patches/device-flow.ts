@@ -1,6 +1,7 @@
 import Provider, { errors } from 'oidc-provider'
 import type { Clock } from '../../../../clock.ts'
 import { limitedAddress } from '../../../../http/client-address.ts'
+import { budgetOfPeer } from '../../../../http/peer-budget.ts'
 import type { Counters } from '../../../../limits/counters.ts'
 import { tooManyRequests } from '../../../../limits/too-many-requests.ts'
 import { requestFactsOf } from '../browser.ts'
@@ -17,7 +18,10 @@ export interface DeviceParts {
 /** Minimum interval between two polls of a device, in seconds (RFC 8628 section 3.2). */
 const interval = 5
 
-const polls = { max: 1, window: interval * 1000, block: 'window' } as const
+/** A device that polls at the interval can be early, because its requests take different times. */
+const tolerance = 500
+
+const polls = { max: 1, window: interval * 1000 - tolerance, block: 'window' } as const
 
 /** How long svc distinguishes an expired code from a wrong one, in seconds. */
 const rememberedFor = 3_600
@@ -74,9 +78,10 @@ export function completeDeviceFlow(provider: Provider, { clock, counters }: Devi
     const key = `user_code:${signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)}`
     const now = clock.now()
     // Counts before the look-up, so that the limit holds for concurrent guesses.
-    const hit = await counters.hit(key, wrongCodes, now)
+    const rule = signedIn ? wrongCodes : budgetOfPeer(request, wrongCodes)
+    const hit = await counters.hit(key, rule, now)
     if (!hit.allowed) {
-      const { headers } = tooManyRequests({ max: wrongCodes.max, until: hit.until, now })
+      const { headers } = tooManyRequests({ max: rule.max, until: hit.until, now })
       ctx.set(headers)
       throw new TooManyCodes()
     }

@@ -1,18 +1,22 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
 import { limitHeaderNames } from '../../../../limits/too-many-requests.ts'
+import type { Registry } from '../clients.ts'
 import { protocolRoutes } from '../paths.ts'
 import { registeredScopes, servedScopes } from '../scopes.ts'
 import { patchAnswer } from './patch.ts'
 
 /** Adds what the library omits from the published documents and from the response to a revocation. */
-export function completeAnswers(provider: Provider, config: Config, keysMaxAge: number): void {
+export function completeAnswers(provider: Provider, config: Config, registry: Registry, keysMaxAge: number): void {
   patchAnswer(provider, 'documents', 'completes metadata and cache headers', async (ctx, next) => {
     await next()
-    const exposed = ctx.response.get('access-control-expose-headers')
-    if (ctx.response.get('access-control-allow-origin')) {
-      const names = exposed === '' ? limitHeaderNames : [exposed, ...limitHeaderNames]
-      ctx.set('access-control-expose-headers', names.join(', '))
+    const origin = ctx.response.get('access-control-allow-origin')
+    if (origin) {
+      const exposed = ctx.response.get('access-control-expose-headers') || ''
+      const names = [...exposed.split(',').map((name) => name.trim()), ...limitHeaderNames]
+      ctx.set('access-control-expose-headers', names.filter((name) => name !== '').join(', '))
+      // Some libraries send requests with credentials, whose responses browsers otherwise hide. svc reads no cookie here.
+      if (registry.isOriginOfClient(origin)) ctx.set('access-control-allow-credentials', 'true')
     }
     if (ctx.status !== 200) return
     if (ctx.path === protocolRoutes.jwks) ctx.set('cache-control', `public, max-age=${keysMaxAge}`)

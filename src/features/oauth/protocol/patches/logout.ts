@@ -1,6 +1,8 @@
-import Provider from 'oidc-provider'
+import Provider, { type KoaContextWithOIDC } from 'oidc-provider'
 import { endOwnSession } from '../../../../login/sign-in.ts'
 import { requestFactsOf } from '../browser.ts'
+import type { Registry } from '../clients.ts'
+import { sessionCookie, sessionCookieOptions } from '../cookie-names.ts'
 import { deleteClientGrants } from '../ended/store.ts'
 import type { Logout } from '../session-end.ts'
 import { patch, patchAnswer } from './patch.ts'
@@ -18,7 +20,8 @@ type Send = (this: object, accountId: string, sid?: string) => Promise<void>
  * Makes the library's sign-out also end svc's session. The outbox notifies the clients. Returns the library's function
  * that notifies one client.
  */
-export function adaptLogout(provider: Provider, { database, signOut, seal }: SessionParts): SendLogout {
+export function adaptLogout(provider: Provider, parts: SessionParts & { registry: Registry }): SendLogout {
+  const { database, signOut, seal, config, registry } = parts
   let send: Send | undefined
   patch<Send>(provider, ['Client.prototype', 'backchannelLogout'], 'notifies clients by the outbox', (original) => {
     send = original
@@ -51,6 +54,41 @@ export function adaptLogout(provider: Provider, { database, signOut, seal }: Ses
     const { clientId } = client
     await database.transaction((tx) => deleteClientGrants(database, tx, seal, { uid: session.uid, clientId }))
   })
+
+  patchAnswer(
+    provider,
+    'confirmed-logout',
+    'signs out without a page if the client proves the session',
+    async (ctx, next) => {
+      await next()
+      const { oidc } = ctx
+      if (oidc?.route !== 'end_session' || ctx.status !== 200 || !isProven(oidc)) return
+      const { params } = oidc
+      const { storedId }: FollowingSession = oidc.session
+      const target = new URL(String(params?.post_logout_redirect_uri))
+      if (typeof params?.state === 'string') target.searchParams.set('state', params.state)
+      await endOwnSession(requestFactsOf(ctx.req).request)
+      if (storedId) await database.transaction((tx) => signOut.endRecord(tx, storedId))
+      oidc.cookies.set(sessionCookie, null, sessionCookieOptions(provider.issuer.startsWith('https://')))
+      oidc.provider.emit('end_session.success', ctx)
+      ctx.body = ''
+      ctx.remove('content-type')
+      ctx.status = 303
+      ctx.redirect(target.href)
+    },
+  )
+
+  /** Tests whether the client may skip the page, and proves by an ID token that it belongs to this session. */
+  function isProven({ session, client, params, entities }: KoaContextWithOIDC['oidc']): boolean {
+    const hint = entities.IdTokenHint?.payload
+    const skips = registry.client(client?.clientId)?.skip_logout_confirmation ?? config.oauth.skip_logout_confirmation
+    if (!skips || !session?.accountId || !client || !hint || params?.post_logout_redirect_uri === undefined)
+      return false
+    // Only some clients get `sid`. The ID token of another one must be from after the sign-in.
+    const sid = session.sidFor(client.clientId)
+    const isOfSession = hint.sid === undefined ? Number(hint.iat) >= Number(session.loginTs) : hint.sid === sid
+    return sid !== undefined && hint.sub === session.accountId && isOfSession
+  }
 
   // The library responds with a form that a script submits.
   patchAnswer(provider, 'guest-logout', 'redirects at once if no user is signed in', async (ctx, next) => {

@@ -1,5 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
+import { settledClaims } from '../claims.ts'
 import type { Registry } from '../clients.ts'
 import { isScopeList, knownScopes } from '../scopes.ts'
 import { settledResource } from '../targets.ts'
@@ -25,7 +26,7 @@ interface Reading {
 }
 
 /**
- * Normalises the scopes, resources and `acr_values` of a request once the library knows its client. Ignores unknown
+ * Normalises the scopes, resources, claims and `acr_values` of a request once the library knows its client. Ignores unknown
  * scopes (OpenID Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its
  * client; an empty field counts as absent (RFC 6749 section 3.1).
  */
@@ -48,10 +49,12 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     if (!params || (route !== 'token' && !asking.has(route))) return
     if (typeof params.acr_values === 'string') params.acr_values = settledAcrValues(params.acr_values)
     if (typeof body?.acr_values === 'string') body.acr_values = settledAcrValues(body.acr_values)
+    if (typeof params.claims === 'string') params.claims = settledClaims(params.claims)
+    if (typeof body?.claims === 'string') body.claims = settledClaims(body.claims)
     const resource = settledResource(params.resource || body?.resource || undefined, registry.targets(clientId))
     params.resource = resource
     if (body && resource !== undefined) body.resource = resource
-    const asked = params.scope || body?.scope
+    const asked = trimmed(params.scope || body?.scope)
     const isMachine = route === 'token' && params.grant_type === 'client_credentials'
     if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))
     // A pushed request already has its scopes.
@@ -59,7 +62,7 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId, resource))
 
     function set(scope: unknown): void {
-      if (!params || scope === asked) return
+      if (!params || scope === params.scope) return
       params.scope = scope
       if (body) body.scope = scope
     }
@@ -72,6 +75,9 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     return scopes.length > 0 ? scopes.join(' ') : null
   }
 }
+
+/** Some clients join scopes with spaces at the ends. */
+const trimmed = (scope: unknown): unknown => (typeof scope === 'string' ? scope.replace(/^ +| +$/g, '') : scope)
 
 /** Scopes of a request that names only unknown ones: never more than it requested. */
 function insteadOfNothing(asked: unknown, { grant_type }: Fields): unknown {

@@ -5,6 +5,7 @@ import type { Database } from '../../../../database/database.ts'
 import { requestFactsOf } from '../browser.ts'
 import { sessionCookie, sessionCookieOptions } from '../cookie-names.ts'
 import type { RecordSeal } from '../record-seal.ts'
+import { noteCause } from '../refusal-causes.ts'
 import type { SignOut } from '../session-end.ts'
 import { patch } from './patch.ts'
 
@@ -157,7 +158,9 @@ function bindToSession(provider: Provider): void {
         const token = await find(value, { ...options, ignoreSessionBinding: true })
         if (!token?.expiresWithSession) return token
         const session = await Session.findByUid(token.sessionUid ?? '')
-        return session && session.accountId === token.accountId ? token : undefined
+        if (session && session.accountId === token.accountId) return token
+        noteCause('its session has ended')
+        return undefined
       },
     )
   }

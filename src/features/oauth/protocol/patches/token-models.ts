@@ -39,8 +39,8 @@ interface Denied {
   accountId?: string
 }
 
-/** Hides a JWT from the library, which rejects structured tokens, where a client revokes one. */
-const hidden = '~'
+/** Hides a JWT from the library, which rejects structured tokens, where a client revokes one. No token begins like this. */
+const hidden = '\0'
 
 /** Lets the library's models find and revoke JWTs, which svc does not store. */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
