@@ -1,6 +1,7 @@
 import { accountCommands } from './admin/account-commands.ts'
 import { credentialCommands } from './admin/credential-commands.ts'
 import { eventCommands } from './admin/event-commands.ts'
+import { invitationCommands } from './admin/invitation-commands.ts'
 import { searchCommands } from './admin/search-commands.ts'
 import { userCommands } from './admin/user-commands.ts'
 import type { Command } from './commands.ts'
@@ -18,6 +19,7 @@ import { webhookCommands } from './webhooks/commands.ts'
 /** All commands, in the order of the help and of docs/commands.md. */
 export const commands: readonly Command[] = [
   ...userCommands,
+  ...invitationCommands,
   ...searchCommands,
   ...accountCommands,
   ...credentialCommands,

@@ -90,7 +90,11 @@ export function makeResetLink(
     if (mail) {
       const data = { link, minutes: Math.round(validity / 60_000) }
       const draft = { to: user.email, template: 'reset-password', language: user.language, data } as const
-      await admin.mail.queue(tx, { ...draft, expiresAt: origin.now + validity }, { userId: null, ipAddress: null })
+      await admin.mail.queue(
+        tx,
+        { ...draft, expiresAt: origin.now + validity },
+        { share: 'admin', userId: null, ipAddress: null },
+      )
     }
     await recordEvent(tx, origin, { type: 'password_reset_requested', userId })
     return link

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CurrentConfig } from '../config/current.ts'
+import type { Config } from '../config/schema.ts'
+import { adminScope } from '../config/sections/admin.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
@@ -9,7 +11,7 @@ import { ownLink } from '../pages/links.ts'
 import { isHeldForUndo } from './email-change.ts'
 import { type EventContext, recordEvent } from './events.ts'
 import { canonicalEmail, type User } from './user.ts'
-import { createUser, findUserByEmail } from './users.ts'
+import { createUser, findUserByEmail, findUserById } from './users.ts'
 
 /** Page that accepts an invitation. */
 export const invitationPath = '/oauth/invitation/:token'
@@ -26,6 +28,8 @@ export interface Invitation {
   /** Null if the person chooses it. */
   name: string | null
   role: string
+  /** Who invited, such as `user:5` or `client:robot`; null for an operator. */
+  inviter: string | null
   /** ISO 8601. */
   expires_at: string
 }
@@ -52,7 +56,9 @@ export async function invite(
   const { ttl } = config.current().invitations
   const token = randomBytes(32).toString('base64url')
   const expiresAt = now + ttl
-  const row = { tokenHash: sha256Hex(token), name, role, createdAt: new Date(now), expiresAt: new Date(expiresAt) }
+  const inviter = origin.actor !== null && hasRight.test(origin.actor) ? origin.actor : null
+  const dates = { createdAt: new Date(now), expiresAt: new Date(expiresAt) }
+  const row = { tokenHash: sha256Hex(token), name, role, inviter, ...dates }
   const { id } = await tx.invitation.upsert({
     where: { email: address },
     create: { email: address, ...row },
@@ -69,18 +75,37 @@ export async function invite(
       data: { link, hours, days: Math.floor(hours / 24) },
       expiresAt,
     },
-    { userId: null, ipAddress: null },
+    { share: 'admin', userId: null, ipAddress: null },
   )
-  const data = { invitation: Number(id), role }
+  const data = { invitation: Number(id), email: address, role }
   await recordEvent(tx, origin, { type: 'user_invited', userId: null, target: `invitation:${id}`, data })
-  return { id: Number(id), email: address, name, role, expires_at: new Date(expiresAt).toISOString() }
+  return { id: Number(id), email: address, name, role, inviter, expires_at: new Date(expiresAt).toISOString() }
 }
 
-const invitationOf = ({ id, email, name, role, expiresAt }: InvitationRow): Invitation => ({
+/** An inviter whose right can end: a user or a client. */
+const hasRight = /^(user|client):(.+)$/
+
+/** Tests whether the inviter may still invite. */
+async function mayInvite(
+  { prisma }: { prisma: Database['prisma'] | Tx },
+  { admin, clients }: Config,
+  inviter: string | null,
+): Promise<boolean> {
+  const [, kind, id = ''] = hasRight.exec(inviter ?? '') ?? []
+  if (kind === 'client') {
+    return clients.some(({ client_id, scopes }) => client_id === id && scopes.includes(adminScope))
+  }
+  if (kind !== 'user') return true
+  const found = await findUserById({ prisma }, Number(id))
+  return found !== null && !found.user.disabled && admin.roles.includes(found.user.role)
+}
+
+const invitationOf = ({ id, email, name, role, inviter, expiresAt }: InvitationRow): Invitation => ({
   id: Number(id),
   email,
   name,
   role,
+  inviter,
   expires_at: expiresAt.toISOString(),
 })
 
@@ -90,16 +115,42 @@ export async function findInvitationById({ prisma }: Database, id: number): Prom
   return row && invitationOf(row)
 }
 
-/** Returns the invitation of a token, without using it up; null if it is unknown, expired or replaced. */
+/** Returns the invitations that have not been accepted or expired, oldest first, after the one with this id. */
+export async function listInvitations(
+  { prisma }: Database,
+  { after, take, now }: { after: number; take: number; now: number },
+): Promise<Invitation[]> {
+  const where = { id: { gt: BigInt(after) }, expiresAt: { gt: new Date(now) } }
+  return (await prisma.invitation.findMany({ where, orderBy: { id: 'asc' }, take })).map(invitationOf)
+}
+
+/** Deletes an invitation, so that its link stops working; false if there is none. */
+export async function revokeInvitation(
+  tx: Tx,
+  origin: EventContext,
+  which: { id: number } | { email: string },
+): Promise<boolean> {
+  const where = 'id' in which ? { id: BigInt(which.id) } : { email: canonicalEmail(which.email) }
+  const row = await tx.invitation.findFirst({ where: { ...where, expiresAt: { gt: new Date(origin.now) } } })
+  if (!row || (await tx.invitation.deleteMany({ where: { id: row.id } })).count === 0) return false
+  const data = { invitation: Number(row.id), email: row.email }
+  await recordEvent(tx, origin, { type: 'invitation_revoked', userId: null, target: `invitation:${row.id}`, data })
+  return true
+}
+
+/**
+ * Returns the invitation of a token, without using it up; null if it is unknown, expired or replaced, or its inviter may no
+ * longer invite.
+ */
 export async function findInvitation(
-  { prisma }: { prisma: Database['prisma'] | Tx },
+  { database, config }: { database: { prisma: Database['prisma'] | Tx }; config: CurrentConfig },
   token: string,
   now: number,
 ): Promise<Invitation | null> {
-  const row = await prisma.invitation.findFirst({
+  const row = await database.prisma.invitation.findFirst({
     where: { tokenHash: sha256Hex(token), expiresAt: { gt: new Date(now) } },
   })
-  return row && invitationOf(row)
+  return row && (await mayInvite(database, config.current(), row.inviter)) ? invitationOf(row) : null
 }
 
 /**
@@ -107,12 +158,13 @@ export async function findInvitation(
  * mailed there. Returns `invalid` if the invitation is no longer valid, and `taken` if the address has an account.
  */
 export async function acceptInvitation(
+  { config }: { config: CurrentConfig },
   tx: Tx,
   origin: EventContext,
   { token, name, password }: { token: string; name: string; password: string | null },
 ): Promise<User | 'invalid' | 'taken'> {
   const { now } = origin
-  const invitation = await findInvitation({ prisma: tx }, token, now)
+  const invitation = await findInvitation({ database: { prisma: tx }, config }, token, now)
   if (!invitation) return 'invalid'
   const { id, email, role } = invitation
   // A conditional delete: of two concurrent requests, one creates the account.

@@ -128,7 +128,7 @@ t.test('lists and revokes tokens and sessions', async (t) => {
   t.match(await eventsOf(svc, 'token_revoked'), [operator])
 
   const [session] = await list('session:list')
-  t.match(session, { kind: 'session', ip_address: '127.0.0.1' })
+  t.match(session, { kind: 'session', ip_address: '203.0.113.77' })
   await runCommandOn(svc, 'session:revoke', session.id, '--reason=ticket 7')
   t.equal((await browser.get('/api/user')).statusCode, 401)
   t.same(await list('session:list'), [])

@@ -79,7 +79,7 @@ t.test('shows a user with sessions, tokens, links and events, without secrets', 
   const [line = ''] = await runCommandOn(svc, 'user:show', `--id=${ada.id}`)
   const shown = JSON.parse(line)
   t.match(shown, { email: 'ada@example.com', has_password: true, disabled: false, two_factor_enabled: false })
-  t.match(shown.sessions, [{ id: String, ip_address: '127.0.0.1' }])
+  t.match(shown.sessions, [{ id: String, ip_address: '203.0.113.77' }])
   t.match(shown.tokens, [{ name: 'phone' }])
   t.match(shown.events, [{ type: 'login', actor: `user:${ada.id}`, target: `user:${ada.id}`, outcome: 'success' }])
   t.same([shown.passkeys, shown.linked_accounts, shown.personal_access_tokens], [[], [], []])

@@ -3,6 +3,7 @@ import clients from './clients/routes.ts'
 import credentials from './credentials/routes.ts'
 import events from './events/routes.ts'
 import imports from './import/routes.ts'
+import invitations from './invitations/routes.ts'
 import keys from './keys/routes.ts'
 import users from './users/routes.ts'
 
@@ -10,6 +11,7 @@ import users from './users/routes.ts'
 const adminApi: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(users)
   await app.register(imports)
+  await app.register(invitations)
   await app.register(credentials)
   await app.register(events)
   await app.register(clients)

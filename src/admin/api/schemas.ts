@@ -36,6 +36,7 @@ export const Invitation = Type.Object(
     email: text('The address that the invitation was mailed to.'),
     name: textOrNull('The name; null if the person chooses it.'),
     role: text('The role of the account.'),
+    inviter: textOrNull('Who invited, such as `user:5` or `client:robot`; null for an operator.'),
     expires_at: date('When the link expires.'),
   },
   { title: 'AdminInvitation', description: 'An invitation.' },

@@ -109,7 +109,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { token } = request.params
-      const invitation = await findInvitation(app.database, token, app.clock.now())
+      const invitation = await findInvitation(app, token, app.clock.now())
       if (!invitation) return invalid(reply)
       if (await findUserByEmail(app.database, invitation.email)) return taken(reply, invitation)
       return page(reply, { token, invitation }, { alert: alertOf(request.query.error) })
@@ -135,7 +135,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { token } = request.params
       const form = request.body
-      const invitation = await findInvitation(app.database, token, app.clock.now())
+      const invitation = await findInvitation(app, token, app.clock.now())
       if (!invitation) return invalid(reply)
       const again = (errors: FieldErrors, status: number) =>
         page(reply, { token, invitation }, { form, errors }, status)
@@ -159,7 +159,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     const { name, password } = checked(request, request.body)
     const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
     const user = await app.database.transaction(async (tx) => {
-      const accepted = await acceptInvitation(tx, eventContext(request), { token, name, password: hash })
+      const accepted = await acceptInvitation(app, tx, eventContext(request), { token, name, password: hash })
       if (accepted === 'taken') throw new Taken()
       return accepted === 'invalid' ? null : accepted
     })

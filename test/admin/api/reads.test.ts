@@ -80,7 +80,7 @@ t.test('shows users, credentials, events, clients and keys', async (t) => {
     t.match(details, {
       id: ada.id,
       has_password: true,
-      sessions: [{ ip_address: '127.0.0.1' }],
+      sessions: [{ ip_address: '203.0.113.77' }],
       tokens: [{ name: 'one' }, {}],
     })
     t.notMatch(JSON.stringify(details), /argon2/)
@@ -90,7 +90,7 @@ t.test('shows users, credentials, events, clients and keys', async (t) => {
     const page = await get(`/users/${ada.id}/tokens?limit=1`)
     t.match(page, { data: [{ kind: 'api_token', name: 'one' }], next: page.data[0].id })
     t.match(await get(`/users/${ada.id}/tokens?limit=1&after=${page.next}`), { data: [{ name: 'two' }], next: null })
-    t.match(await get(`/users/${ada.id}/sessions`), [{ kind: 'session', ip_address: '127.0.0.1' }])
+    t.match(await get(`/users/${ada.id}/sessions`), [{ kind: 'session', ip_address: '203.0.113.77' }])
   })
 
   await t.test('lists events in pages, by type, user, client and time', async (t) => {

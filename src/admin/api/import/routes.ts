@@ -1,11 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { importedHash } from '../../../crypto/imported-hash.ts'
+import { admitCost, legacyCostsOf, maxLegacyCosts, tooManyCosts } from '../../../crypto/stored-password.ts'
 import { type FieldErrors, HttpError } from '../../../errors.ts'
 import { checkBody } from '../../../http/check-body.ts'
 import { emailField } from '../../../http/fields.ts'
 import { nameField } from '../../../http/validation.ts'
 import { type Static, Type } from '../../../json-schema.ts'
+import { legacyHashes } from '../../../users/users.ts'
 import { type ImportLine, importUsers, type LineReport } from '../../import.ts'
 import { adminOrigin, changes, recordRead } from '../request.ts'
 import { adminOf } from '../still-administrator.ts'
@@ -14,9 +16,6 @@ const mediaTypes = ['application/x-ndjson', 'application/jsonl']
 
 const maxLines = 10_000
 const maxBytes = 10 * 1024 * 1024
-
-/** Maximum number of different algorithms and costs in one import. Each slows every sign-in while a user has such a hash. */
-const maxCosts = 5
 
 const Line = Type.Object(
   {
@@ -94,9 +93,10 @@ function parsed(request: FastifyRequest, text: string): Static<typeof Line> {
 }
 
 /** Reads the lines: those that are valid, and the reports of the others. */
-function readLines(request: FastifyRequest, text: string) {
-  const { role: defaultRole } = request.server.config.current().registration
-  const costs = new Set<string>()
+async function readLines(request: FastifyRequest, text: string) {
+  const { config, database } = request.server
+  const { role: defaultRole } = config.current().registration
+  const costs = legacyCostsOf(await legacyHashes(database))
   const valid: ImportLine[] = []
   const invalid: LineReport[] = []
   const refuse = (line: number, errors: FieldErrors) => invalid.push({ line, status: 'invalid', id: null, errors })
@@ -122,9 +122,8 @@ function readLines(request: FastifyRequest, text: string) {
         })
         continue
       }
-      if (found && costs.add(found.cost).size > maxCosts) {
-        costs.delete(found.cost)
-        refuse(line, { password_hash: [`An import can have at most ${maxCosts} kinds of hashes.`] })
+      if (found && !admitCost(costs, found.cost)) {
+        refuse(line, { password_hash: [tooManyCosts] })
         continue
       }
       valid.push({
@@ -153,7 +152,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'adminImportUsers',
         tags: ['Administration'],
         summary: 'Import users as JSON lines',
-        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; ${maxCosts} kinds of hashes. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
+        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; the database can have ${maxLegacyCosts} kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
         body: {
           content: Object.fromEntries(
             mediaTypes.map((type) => [type, { schema: { type: 'string', examples: [example] } }]),
@@ -168,7 +167,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
       if (typeof body !== 'string') {
         throw new HttpError(415, 'unsupported_media_type', `Send JSON lines as ${mediaTypes[0]}.`)
       }
-      const { valid, invalid } = readLines(request, body)
+      const { valid, invalid } = await readLines(request, body)
       const isDryRun = request.query.dry_run === 'true'
       const imported = await importUsers(adminOf(request), adminOrigin(request), valid, { isDryRun })
       // The report says which addresses have accounts.

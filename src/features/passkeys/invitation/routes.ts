@@ -22,7 +22,7 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 /** Accepts invitations by passkey: the account never has a password. */
 const invitations: FastifyPluginAsyncTypebox = async (app) => {
   const requireInvitation = async (token: string) => {
-    const invitation = await findInvitation(app.database, token, app.clock.now())
+    const invitation = await findInvitation(app, token, app.clock.now())
     if (!invitation) throw invalid()
     return invitation
   }
@@ -84,7 +84,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       async (text) => credentialRefused(text),
     )
     return app.database.transaction(async (tx) => {
-      const user = await acceptInvitation(tx, origin, { token, name, password: null })
+      const user = await acceptInvitation(app, tx, origin, { token, name, password: null })
       if (user === 'invalid') throw invalid()
       if (user === 'taken') throw taken()
       await setUserHandle(tx, user.id, invitedHandle(token))

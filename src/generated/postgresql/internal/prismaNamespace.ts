@@ -2737,6 +2737,7 @@ export const InvitationScalarFieldEnum = {
   tokenHash: 'tokenHash',
   name: 'name',
   role: 'role',
+  inviter: 'inviter',
   createdAt: 'createdAt',
   expiresAt: 'expiresAt'
 } as const

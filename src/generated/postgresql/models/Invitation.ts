@@ -40,6 +40,7 @@ export type InvitationMinAggregateOutputType = {
   tokenHash: string | null
   name: string | null
   role: string | null
+  inviter: string | null
   createdAt: Date | null
   expiresAt: Date | null
 }
@@ -50,6 +51,7 @@ export type InvitationMaxAggregateOutputType = {
   tokenHash: string | null
   name: string | null
   role: string | null
+  inviter: string | null
   createdAt: Date | null
   expiresAt: Date | null
 }
@@ -60,6 +62,7 @@ export type InvitationCountAggregateOutputType = {
   tokenHash: number
   name: number
   role: number
+  inviter: number
   createdAt: number
   expiresAt: number
   _all: number
@@ -80,6 +83,7 @@ export type InvitationMinAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  inviter?: true
   createdAt?: true
   expiresAt?: true
 }
@@ -90,6 +94,7 @@ export type InvitationMaxAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  inviter?: true
   createdAt?: true
   expiresAt?: true
 }
@@ -100,6 +105,7 @@ export type InvitationCountAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  inviter?: true
   createdAt?: true
   expiresAt?: true
   _all?: true
@@ -197,6 +203,7 @@ export type InvitationGroupByOutputType = {
   tokenHash: string
   name: string | null
   role: string
+  inviter: string | null
   createdAt: Date
   expiresAt: Date
   _count: InvitationCountAggregateOutputType | null
@@ -230,6 +237,7 @@ export type InvitationWhereInput = {
   tokenHash?: Prisma.StringFilter<"Invitation"> | string
   name?: Prisma.StringNullableFilter<"Invitation"> | string | null
   role?: Prisma.StringFilter<"Invitation"> | string
+  inviter?: Prisma.StringNullableFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
 }
@@ -240,6 +248,7 @@ export type InvitationOrderByWithRelationInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
+  inviter?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -253,6 +262,7 @@ export type InvitationWhereUniqueInput = Prisma.AtLeast<{
   NOT?: Prisma.InvitationWhereInput | Prisma.InvitationWhereInput[]
   name?: Prisma.StringNullableFilter<"Invitation"> | string | null
   role?: Prisma.StringFilter<"Invitation"> | string
+  inviter?: Prisma.StringNullableFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
 }, "id" | "email" | "tokenHash">
@@ -263,6 +273,7 @@ export type InvitationOrderByWithAggregationInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
+  inviter?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
   _count?: Prisma.InvitationCountOrderByAggregateInput
@@ -281,6 +292,7 @@ export type InvitationScalarWhereWithAggregatesInput = {
   tokenHash?: Prisma.StringWithAggregatesFilter<"Invitation"> | string
   name?: Prisma.StringNullableWithAggregatesFilter<"Invitation"> | string | null
   role?: Prisma.StringWithAggregatesFilter<"Invitation"> | string
+  inviter?: Prisma.StringNullableWithAggregatesFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeWithAggregatesFilter<"Invitation"> | Date | string
 }
@@ -291,6 +303,7 @@ export type InvitationCreateInput = {
   tokenHash: string
   name?: string | null
   role: string
+  inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -301,6 +314,7 @@ export type InvitationUncheckedCreateInput = {
   tokenHash: string
   name?: string | null
   role: string
+  inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -311,6 +325,7 @@ export type InvitationUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -321,6 +336,7 @@ export type InvitationUncheckedUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -331,6 +347,7 @@ export type InvitationCreateManyInput = {
   tokenHash: string
   name?: string | null
   role: string
+  inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
 }
@@ -341,6 +358,7 @@ export type InvitationUpdateManyMutationInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -351,6 +369,7 @@ export type InvitationUncheckedUpdateManyInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -361,6 +380,7 @@ export type InvitationCountOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -375,6 +395,7 @@ export type InvitationMaxOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -385,6 +406,7 @@ export type InvitationMinOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
 }
@@ -401,6 +423,7 @@ export type InvitationSelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["invitation"]>
@@ -411,6 +434,7 @@ export type InvitationSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["invitation"]>
@@ -421,6 +445,7 @@ export type InvitationSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }, ExtArgs["result"]["invitation"]>
@@ -431,11 +456,12 @@ export type InvitationSelectScalar = {
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }
 
-export type InvitationOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "email" | "tokenHash" | "name" | "role" | "createdAt" | "expiresAt", ExtArgs["result"]["invitation"]>
+export type InvitationOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "email" | "tokenHash" | "name" | "role" | "inviter" | "createdAt" | "expiresAt", ExtArgs["result"]["invitation"]>
 
 export type $InvitationPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Invitation"
@@ -455,6 +481,10 @@ export type $InvitationPayload<ExtArgs extends runtime.Types.Extensions.Internal
      */
     name: string | null
     role: string
+    /**
+     * Who invited, such as `user:5` or `client:robot`; null for an operator.
+     */
+    inviter: string | null
     createdAt: Date
     expiresAt: Date
   }, ExtArgs["result"]["invitation"]>
@@ -885,6 +915,7 @@ export interface InvitationFieldRefs {
   readonly tokenHash: Prisma.FieldRef<"Invitation", 'String'>
   readonly name: Prisma.FieldRef<"Invitation", 'String'>
   readonly role: Prisma.FieldRef<"Invitation", 'String'>
+  readonly inviter: Prisma.FieldRef<"Invitation", 'String'>
   readonly createdAt: Prisma.FieldRef<"Invitation", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"Invitation", 'DateTime'>
 }

@@ -2131,6 +2131,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     email: string
     emailVerifiedAt: Date | null
     /**
+     * Whether the account had a verified address before the current one. Nobody can claim it then by another address.
      * The address that the user wants to change to. It is not used until it is verified, so it is not unique.
      */
     pendingEmail: string | null

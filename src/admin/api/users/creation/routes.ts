@@ -1,15 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../../access/idempotency.ts'
-import { validationFailed } from '../../../../errors.ts'
 import { emailField, nullable, nullableText } from '../../../../http/fields.ts'
 import { nameField } from '../../../../http/validation.ts'
 import { Type } from '../../../../json-schema.ts'
-import { findInvitationById, invite } from '../../../../users/invitations.ts'
 import { findUserById } from '../../../../users/users.ts'
 import { lockForAdmin } from '../../../admin.ts'
 import { addUser } from '../../../users.ts'
-import { adminOrigin, changes, reasonField } from '../../request.ts'
-import { AdminUser, Invitation } from '../../schemas.ts'
+import { once, replayHeaders } from '../../once.ts'
+import { adminOrigin, changes, reasonField, recordRead } from '../../request.ts'
+import { AdminUser } from '../../schemas.ts'
 import { adminOf } from '../../still-administrator.ts'
 import { etagHeaders, etagOf } from '../../versions.ts'
 
@@ -34,29 +33,7 @@ const CreateBody = Type.Object(
   { title: 'AdminCreateUserRequest', additionalProperties: false },
 )
 
-const InviteBody = Type.Object(
-  {
-    email: emailField('The email address.'),
-    name: Type.Optional(
-      nullable({
-        ...Type.String({ ...nameField, description: 'The name. By default the person chooses it.' }),
-        type: 'string',
-      }),
-    ),
-    role,
-    reason: reasonField,
-  },
-  { title: 'AdminInviteRequest', additionalProperties: false },
-)
-
-const once =
-  'A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.'
-
-const replayHeaders = {
-  'Idempotent-Replayed': { type: 'string', description: '`true` if an earlier request created the record.' },
-}
-
-/** Creation and invitation of users. */
+/** Creation of users. */
 const creation: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/admin/v1/users',
@@ -84,38 +61,12 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       })
       const found = await findUserById(app.database, id)
       if (!found) throw keyReused()
-      if (isReplay) reply.header('idempotent-replayed', 'true')
+      // The response shows the account as it is now.
+      if (isReplay) {
+        await recordRead(request, id, '')
+        reply.header('idempotent-replayed', 'true')
+      }
       return reply.code(201).header('etag', etagOf(found.user)).send(found.user)
-    },
-  )
-
-  app.post(
-    '/admin/v1/invitations',
-    {
-      config: changes,
-      schema: {
-        operationId: 'adminInviteUser',
-        tags,
-        summary: 'Invite a person to create an account',
-        description: `Mails a link that works once, for \`invitations.ttl\`. It replaces an earlier invitation of the address. ${once}`,
-        body: InviteBody,
-        response: { 201: { ...Invitation, headers: replayHeaders } },
-      },
-    },
-    async (request, reply) => {
-      const { email, name, role, reason } = request.body
-      const asked = { email, name: name ?? null, role: role || app.config.current().registration.role }
-      const origin = adminOrigin(request, reason)
-      const { id, isReplay } = await createOnce(request, async (tx) => {
-        await lockForAdmin(adminOf(request), tx, [])
-        const invitation = await invite(app, tx, origin, asked)
-        if (!invitation) throw validationFailed({ email: ['The email has already been taken.'] })
-        return invitation.id
-      })
-      const invitation = await findInvitationById(app.database, id)
-      if (!invitation) throw keyReused()
-      if (isReplay) reply.header('idempotent-replayed', 'true')
-      return reply.code(201).send(invitation)
     },
   )
 }
