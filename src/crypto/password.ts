@@ -1,9 +1,10 @@
 import { hashSync, verifySync } from '@node-rs/argon2'
+import { canonicalPassword } from './canonical-password.ts'
 import { verifySlowHash } from './slow-hash.ts'
 import { argon2Parameters } from './stored-password.ts'
 
 /** Returns the argon2id hash of a password in PHC format. Blocks its thread for about 10 ms. */
-export const hashPassword = (password: string): string => hashSync(password, argon2Parameters)
+export const hashPassword = (password: string): string => hashSync(canonicalPassword(password), argon2Parameters)
 
 /**
  * Checks a password against an argon2id, argon2i, bcrypt (`$2y$`, `$2a$`, `$2b$`), scrypt or PBKDF2 hash. An unreadable

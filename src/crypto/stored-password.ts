@@ -10,8 +10,26 @@ export const currentHashes = `$argon2id$v=19$m=${argon2Parameters.memoryCost},t=
 /** Tests for a hash with outdated parameters or another algorithm. */
 export const needsRehash = (stored: string): boolean => !stored.startsWith(currentHashes)
 
-/** Salt and hash of the argon2 decoy. */
-const decoy = 'c3ZjLW5vLXN1Y2gtdXNlcg$Zm9yIGVxdWFsIHRpbWUsIG5vdCBmb3IgYW55IHVzZXI'
+/** Salt of the decoys. */
+const decoySalt = 'c3ZjLW5vLXN1Y2gtdXNlcg'
+
+/** Maximum number of legacy algorithms and parameters in the database. Each one slows every sign-in. */
+export const maxLegacyCosts = 5
+
+/** Adds the cost of a hash to those in use, and returns whether the maximum allows it. */
+export function admitCost(costs: Set<string>, cost: string): boolean {
+  if (cost === currentHashes || costs.has(cost)) return true
+  if (costs.size >= maxLegacyCosts) return false
+  costs.add(cost)
+  return true
+}
+
+/** Why an import skips a user whose hash is of another kind. */
+export const tooManyCosts = `svc has users with ${maxLegacyCosts} other kinds of password hashes. Each kind slows every sign-in.`
+
+/** Returns the costs of legacy hashes. */
+export const legacyCostsOf = (hashes: Iterable<string>): Set<string> =>
+  new Set([...hashes].flatMap((stored) => (needsRehash(stored) ? (costOf(stored) ?? []) : [])))
 
 /** Returns the algorithm and parameters of a stored hash, which determine the cost of a check, or null. */
 export function costOf(stored: string): string | null {
@@ -21,9 +39,12 @@ export function costOf(stored: string): string | null {
   return argon2 ?? slowCostOf(stored)
 }
 
-/** A hash of this cost that matches no password. */
-const decoyOf = (cost: string): string =>
-  cost.startsWith('$2') ? `${cost}${'a'.repeat(21)}u${'a'.repeat(31)}` : `${cost}${decoy}`
+/** A hash of this cost that matches no password. Its length is part of the cost: PBKDF2 takes time for each block. */
+function decoyOf(cost: string): string {
+  if (cost.startsWith('$2')) return `${cost}${'a'.repeat(21)}u${'a'.repeat(31)}`
+  const length = Number(/,l=(\d+)\$$/.exec(cost)?.[1] ?? 32)
+  return `${cost}${decoySalt}$${Buffer.alloc(length, 'no user has this').toString('base64').replaceAll('=', '')}`
+}
 
 /** Hash for an unknown user: matches no password, and takes as long to check. */
 export const unknownUserHash = decoyOf(currentHashes)

@@ -1,17 +1,14 @@
-import { domainToASCII } from 'node:url'
 import type { Config } from '../config/schema.ts'
 import { validationFailed } from '../errors.ts'
-
-/** Returns a domain in the form for comparisons: ASCII, lower case. */
-const asciiOf = (domain: string): string => domainToASCII(domain.normalize('NFKC')).toLowerCase()
+import { asciiDomain } from './formats.ts'
 
 /** Tests whether an address may have an account by `registration.allowed_domains`. */
 export function isAllowedDomain({ registration }: Config, email: string): boolean {
   const { allowed_domains: allowed } = registration
   if (allowed === null) return true
-  const domain = asciiOf(email.slice(email.lastIndexOf('@') + 1))
+  const domain = asciiDomain(email.slice(email.lastIndexOf('@') + 1))
   return allowed.some((pattern) =>
-    pattern.startsWith('*.') ? domain.endsWith(`.${asciiOf(pattern.slice(2))}`) : domain === asciiOf(pattern),
+    pattern.startsWith('*.') ? domain.endsWith(`.${asciiDomain(pattern.slice(2))}`) : domain === asciiDomain(pattern),
   )
 }
 

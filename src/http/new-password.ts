@@ -1,14 +1,18 @@
 import type { Config } from '../config/schema.ts'
+import { canonicalPassword } from '../crypto/canonical-password.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 /** Returns Laravel's messages for violations of `passwords` in the configuration. Lengths count code points. */
-export function newPasswordErrors(password: string, confirmation: unknown, { passwords }: Config): string[] {
+export function newPasswordErrors(typed: string, confirmation: unknown, { passwords }: Config): string[] {
+  const password = canonicalPassword(typed)
   const { min_length: min, max_length: max, block_common } = passwords
   const length = [...password].length
   return [
     ...(length < min ? [`The password field must be at least ${min} characters.`] : []),
     ...(length > max ? [`The password field must not be greater than ${max} characters.`] : []),
-    ...(confirmation === password ? [] : ['The password field confirmation does not match.']),
+    ...(typeof confirmation === 'string' && canonicalPassword(confirmation) === password
+      ? []
+      : ['The password field confirmation does not match.']),
     ...(block_common && isCommonPassword(password)
       ? ['The given password has appeared in a data leak. Please choose a different password.']
       : []),

@@ -6,6 +6,7 @@ import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
+import type { PasswordMatch } from './hashing.ts'
 import type { Attempt } from './login-limiter.ts'
 import { mailUnlock } from './unlock.ts'
 
@@ -36,20 +37,20 @@ export async function authenticate(
   }
   const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel, find)
   let found: UserWithPassword | null
-  let fits: boolean
+  let match: PasswordMatch
   try {
     found = await find()
-    fits = await app.hashing.verify(found?.password ?? null, credentials.password, lane)
+    match = await app.hashing.verify(found?.password ?? null, credentials.password, lane)
   } catch (error) {
     await attempt.withdrawn()
     throw error
   }
-  if (!found || !fits || found.user.disabled) {
+  if (!found || match === 'none' || found.user.disabled) {
     noteFailure(request, credentials.channel, found, attempt)
     return null
   }
   await attempt.succeeded()
-  return rehashed(request, found, credentials.password, lane)
+  return rehashed(request, found, { password: credentials.password, match, lane })
 }
 
 /** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */
@@ -88,12 +89,11 @@ function noteFailure(
 async function rehashed(
   request: FastifyRequest,
   found: UserWithPassword,
-  password: string,
-  lane: Lane,
+  { password, match, lane }: { password: string; match: PasswordMatch; lane: Lane },
 ): Promise<UserWithPassword | null> {
   const { database, hashing } = request.server
   const { user, password: stored } = found
-  if (stored === null || !needsRehash(stored)) return found
+  if (stored === null || (match === 'canonical' && !needsRehash(stored))) return found
   // A full queue must not fail a login with a correct password; the next login rehashes.
   const replacement = await hashing.hash(password, lane).catch(() => null)
   if (replacement === null) return found
@@ -104,5 +104,5 @@ async function rehashed(
   if (isReplaced) return { user, password: replacement }
   // Another sign-in may have rehashed first. Only a password change rejects this one.
   const now = await findUserByEmail(database, user.email)
-  return now && (await hashing.verify(now.password, password, lane)) ? now : null
+  return now && (await hashing.verify(now.password, password, lane)) !== 'none' ? now : null
 }

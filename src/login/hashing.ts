@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
-import { checksOf, costOf, isPassword, needsRehash } from '../crypto/stored-password.ts'
+import { canonicalPassword, formsOf } from '../crypto/canonical-password.ts'
+import { checksOf, isPassword, legacyCostsOf } from '../crypto/stored-password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
 import { hashingThreads } from '../workers/count.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
@@ -59,6 +60,9 @@ interface HashingOptions {
   /** Threads of several apps, which `close` leaves running. Default: separate threads. */
   shared?: HashingThreads | undefined
 }
+
+/** Whether a hash is of a password: of its canonical form, or of another one, which should be hashed again. */
+export type PasswordMatch = 'canonical' | 'other form' | 'none'
 
 /** A check that waits for a thread. */
 interface Waiter {
@@ -131,26 +135,33 @@ export class PasswordHashing {
 
   /** Returns the hash to store. Throws 503 with `Retry-After` if the queue is full. */
   async hash(password: string, lane: Lane): Promise<string> {
-    return String(await this.#run({ password }, lane))
+    return String(await this.#run({ password: canonicalPassword(password) }, lane))
+  }
+
+  /** Replaces the costs of legacy hashes by those of the hashes in use. */
+  setLegacyCosts(legacyHashes: Iterable<string>): void {
+    this.#legacyCosts.clear()
+    this.addLegacyCosts(legacyHashes)
   }
 
   /** Adds the costs of legacy hashes, so that `verify` takes the same time for accounts with and without one. */
   addLegacyCosts(legacyHashes: Iterable<string>): void {
-    for (const stored of legacyHashes) {
-      const cost = needsRehash(stored) ? costOf(stored) : null
-      if (cost !== null) this.#legacyCosts.add(cost)
-    }
+    for (const cost of legacyCostsOf(legacyHashes)) this.#legacyCosts.add(cost)
   }
 
   /**
-   * Checks a password. The work is the same for every account: null (no user or no password), current and legacy
-   * hashes.
+   * Checks a password, in its canonical form and then in others. The work is the same for every account: null (no user or
+   * no password), current and legacy hashes.
    */
-  async verify(stored: string | null, password: string, lane: Lane): Promise<boolean> {
+  async verify(stored: string | null, password: string, lane: Lane): Promise<PasswordMatch> {
     if (isPassword(stored)) this.addLegacyCosts([stored])
-    const matches = await this.#run({ password, checks: checksOf(stored, this.#legacyCosts) }, lane)
-    // As in Laravel, an empty password never matches.
-    return matches === true && isPassword(stored) && password !== ''
+    const checks = checksOf(stored, this.#legacyCosts)
+    for (const [index, form] of formsOf(password).entries()) {
+      const matches = await this.#run({ password: form, checks }, lane)
+      // As in Laravel, an empty password never matches.
+      if (matches === true && isPassword(stored) && password !== '') return index === 0 ? 'canonical' : 'other form'
+    }
+    return 'none'
   }
 
   /** Finishes running checks, and stops the threads unless other apps share them. */

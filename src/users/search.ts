@@ -29,6 +29,9 @@ const states: Readonly<Record<(typeof userStates)[number], string>> = {
 const lowered = (text: string, engine: Database['engine']): string =>
   engine === 'sqlite' ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text.toLowerCase()
 
+/** Addresses are stored in their canonical form. */
+const emailText = (text: string): string => (text.includes('@') ? canonicalEmail(text) : text)
+
 /** Escapes the wildcards of LIKE. */
 const literal = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
@@ -47,16 +50,18 @@ export function searchStatement(engine: Database['engine'], filter: UserFilter, 
     where.push(`id IN (SELECT user_id FROM social_accounts WHERE provider = ${bind(filter.provider)})`)
   }
   if (filter.text !== undefined && filter.isInside) {
-    const pattern = bind(`%${literal(lowered(filter.text, engine))}%`)
-    where.push(`(lower(email) LIKE ${pattern} ESCAPE '\\' OR lower(name) LIKE ${pattern} ESCAPE '\\')`)
+    const pattern = (text: string) => bind(`%${literal(lowered(text, engine))}%`)
+    const [email, name] = [pattern(emailText(filter.text)), pattern(filter.text)]
+    where.push(`(lower(email) LIKE ${email} ESCAPE '\\' OR lower(name) LIKE ${name} ESCAPE '\\')`)
   } else if (filter.text !== undefined) {
-    const start = lowered(filter.text, engine)
-    const [from, to] = [bind(start), bind(start + last)]
     // In PostgreSQL these operators compare bytes, whatever the collation of the database, and use the index.
     const [least, below] = engine === 'postgresql' ? ['~>=~', '~<~'] : ['>=', '<']
-    const startOf = (column: string) =>
-      `SELECT id FROM users WHERE lower(${column}) ${least} ${from} AND lower(${column}) ${below} ${to}`
-    where.push(`id IN (${startOf('email')} UNION ${startOf('name')})`)
+    const startOf = (column: string, text: string) => {
+      const start = lowered(text, engine)
+      const [from, to] = [bind(start), bind(start + last)]
+      return `SELECT id FROM users WHERE lower(${column}) ${least} ${from} AND lower(${column}) ${below} ${to}`
+    }
+    where.push(`id IN (${startOf('email', emailText(filter.text))} UNION ${startOf('name', filter.text)})`)
   }
   const text = `SELECT id FROM users WHERE ${where.join(' AND ')} ORDER BY id LIMIT ${bind(take)}`
   return { text, values }

@@ -34,5 +34,5 @@ export const toUser = (row: UserRow): User => ({
   disabled: row.disabledAt !== null,
 })
 
-/** Normalises an address for storage and comparison: trimmed, NFKC, lower case. */
+/** Normalises an address for storage and comparison: trimmed, NFC, lower case, and the domain in ASCII. */
 export const canonicalEmail = (email: string): string => foldAddress(email.trim())

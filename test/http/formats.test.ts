@@ -1,6 +1,14 @@
 // engine: none
 import t from 'tap'
-import { foldAddress, isDate, isEmail, millisecondsOf } from '../../src/http/formats.ts'
+import {
+  foldAddress,
+  isDate,
+  isEmail,
+  isName,
+  isVisible,
+  millisecondsOf,
+  withoutControls,
+} from '../../src/http/formats.ts'
 
 t.test('validates addresses by RFC 5322', async (t) => {
   const good = [
@@ -11,13 +19,7 @@ t.test('validates addresses by RFC 5322', async (t) => {
     '"a b@c"@d.example',
     '"\\""@d.e',
   ]
-  for (const text of [
-    ...good,
-    'ü@bücher.example',
-    'ⓣest@d.example',
-    `${'a'.repeat(64)}@${'b'.repeat(63)}.c`,
-    '1@1.2.3.4',
-  ]) {
+  for (const text of [...good, 'ü@bücher.example', `${'a'.repeat(64)}@${'b'.repeat(63)}.c`, '1@1.2.3.4']) {
     t.ok(isEmail(text), text)
   }
   const bad = [
@@ -55,7 +57,15 @@ t.test('validates addresses by RFC 5322', async (t) => {
     '"a\\>"@b',
   ]
   // Stored, these would be `a,b@c`, `a@b@c` and longer than any address.
-  const disguised = ['a，b@c', 'a＠b@c', 'a\u037eb@c', 'a\u00a0b@c', `${'㎨'.repeat(120)}@c`]
+  const disguised = [
+    'ⓣest@d.example',
+    'ſmith@c',
+    'a，b@c',
+    'a＠b@c',
+    'a\u037eb@c',
+    'a\u00a0b@c',
+    `${'㎨'.repeat(120)}@c`,
+  ]
   for (const text of [...bad, ...injected, ...disguised, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
     t.notOk(isEmail(text), JSON.stringify(text))
   }
@@ -135,6 +145,37 @@ t.test('accepts existing dates and times, in UTC by default', async (t) => {
     '٢٠٢٦-٠١-٠١',
   ]
   for (const text of [...days, ...times, ...others, '9999-12-31T23:59:59-01:00', '2026-01-01T12:00:00+24:00']) {
+    t.notOk(isDate(text), text)
+  }
+})
+
+t.test('accepts names in all scripts, and no invisible characters', async (t) => {
+  const names = [
+    'Ada',
+    'میلاد\u200cنیا',
+    'क्\u200dष',
+    '王',
+    'Ana María',
+    '👩\u200d💻',
+    '🏴\u{e0067}\u{e0062}\u{e007f}',
+    'O’Hara',
+  ]
+  for (const name of names) t.ok(isName(name), name)
+  const invisible = ['\u200b', '\u2060', '\ufeff', '\u00ad', '\u180e', '\u202e', '\u2063', '\n', '\0']
+  for (const character of invisible) {
+    const name = `A${character}da`
+    t.notOk(isName(name), JSON.stringify(name))
+    t.equal(withoutControls(name), 'Ada')
+  }
+  for (const blank of ['\u200d', '\u3164', '\u2800', '\u115f\u1160', '\u200c \u200d', '\u0301']) {
+    t.notOk(isName(blank), JSON.stringify(blank))
+    t.notOk(isVisible(blank))
+  }
+})
+
+t.test('accepts dates that both databases can compare', async (t) => {
+  for (const text of ['0001-01-01', '2024-02-29T12:00:00+02:00', '9999-12-31']) t.ok(isDate(text), text)
+  for (const text of ['0000-01-01', '0000-12-31T23:59:59Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00']) {
     t.notOk(isDate(text), text)
   }
 })

@@ -3,12 +3,14 @@ import { jsonOption, printRows } from '../../command-output.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../../commands.ts'
 import { isDatabaseUrl } from '../../config/formats.ts'
 import { importSecrets } from '../../config/load.ts'
+import { legacyCostsOf } from '../../crypto/stored-password.ts'
 import { DataError } from '../../database/copy/values.ts'
 import type { ForeignSource } from '../../database/foreign/source.ts'
 import { clientsAsYaml, passportColumns } from '../../features/oauth/laravel.ts'
 import { laravelPasskeys } from '../../features/passkeys/laravel.ts'
 import { laravelLinks } from '../../features/social/laravel.ts'
 import { laravelTokens } from '../../tokens/laravel.ts'
+import { legacyHashes } from '../../users/users.ts'
 import { parseKeys, readKeyFile } from './app-keys.ts'
 import { chooseColumns, importLaravel } from './run.ts'
 
@@ -105,6 +107,7 @@ async function rulesOf({ config, database, now }: CommandContext, source: Foreig
     defaultRole: registration.role,
     adminRoles: admin.roles,
     unconfirmedIsActive: await unconfirmedIsActive(source, given['unconfirmed-two-factor']),
+    costs: legacyCostsOf(await legacyHashes(database)),
     now,
   }
 }

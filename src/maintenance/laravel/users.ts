@@ -1,5 +1,6 @@
 import { importedHash } from '../../crypto/imported-hash.ts'
 import { decryptLaravel } from '../../crypto/laravel-encrypter.ts'
+import { admitCost, tooManyCosts } from '../../crypto/stored-password.ts'
 import type { SourceRow } from '../../database/foreign/source.ts'
 import { isEmail } from '../../http/formats.ts'
 import type { SecondFactor } from '../../login/second-factor.ts'
@@ -33,6 +34,8 @@ export interface UserRules {
   defaultRole: string
   /** Roles of administrators. */
   adminRoles: readonly string[]
+  /** Kinds of password hashes that svc has or gets. */
+  costs: Set<string>
   /** Whether second factors without a confirmation date are active. */
   unconfirmedIsActive: boolean
   now: number
@@ -52,6 +55,7 @@ export function userOf(row: SourceRow, rules: UserRules): KeptUser | string {
   const email = canonicalEmail(address)
   const password = row.password ? importedHash(row.password) : null
   if (row.password && !password) return 'the password hash is not bcrypt or argon2 with usual costs'
+  if (password && !admitCost(rules.costs, password.cost)) return tooManyCosts
   const factor = secondFactorOf(row, id, dates.two_factor_confirmed_at, rules)
   if (typeof factor === 'string') return factor
   const createdAt = dates.created_at ?? new Date(rules.now)

@@ -84,7 +84,7 @@ t.test('reports errors at their fields, without a change', async (t) => {
   const taken = { email: ['The email has already been taken.'] }
   const cases: [object, object][] = [
     [{ name: 'A', email: 'BOB@example.com' }, taken],
-    [{ name: 'A', email: 'ｂob@example.com' }, taken],
+    [{ name: 'A', email: ' BOB@example.COM' }, taken],
     [{ email: 'ada@example.com' }, { name: ['The name field is required.'] }],
     [{ name: 'A' }, { email: ['The email field is required.'] }],
     [

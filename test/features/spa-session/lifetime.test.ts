@@ -27,7 +27,7 @@ t.test('records use once a minute, outside the request', async (t) => {
   const [before] = await rowsOf(svc)
   const began = svc.clock.now()
   t.equal(before?.lastSeenAt.getTime(), began)
-  t.match(before, { ipAddress: '127.0.0.1', createdAt: new Date(began) })
+  t.match(before, { ipAddress: '203.0.113.77', createdAt: new Date(began) })
   t.not(before?.id, (await spa.cookie('svc_session'))?.split('.')[0], 'the row does not contain the id')
   svc.clock.advance(59 * second)
   for (let i = 0; i < 5; i++) await spa.get('/api/user')
