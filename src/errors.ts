@@ -99,6 +99,22 @@ export const errorCatalogue = {
     meaning: 'The input is invalid. `errors` lists the messages by field.',
     remedy: 'Show the messages at the fields, and send corrected input.',
   },
+  invalid_credentials: {
+    status: [401, 422],
+    meaning: 'No account has this address and password.',
+    remedy: 'Let the user correct them, or reset the password.',
+  },
+  two_factor_required: {
+    status: [401, 422],
+    meaning: 'The first factor was right. The account has a second factor, which is missing.',
+    remedy:
+      'Ask for the code. Send it to `/two-factor-challenge`, or to `/svc/token` with `challenge`, or the password again.',
+  },
+  challenge_expired: {
+    status: 422,
+    meaning: 'The sign-in that waits for its second factor is unknown or took longer than ten minutes.',
+    remedy: 'Start again with the first factor.',
+  },
   password_confirmation_required: {
     status: 423,
     meaning: 'The route requires a recent confirmation of the password.',
@@ -216,6 +232,19 @@ export const csrfMismatch = (): HttpError => new HttpError(419, 'csrf_mismatch',
 /** 423 when the password was not confirmed recently: the status that Laravel clients expect. */
 export const passwordConfirmationRequired = (): HttpError =>
   new HttpError(423, 'password_confirmation_required', 'Password confirmation required.')
+
+/** The sign-in needs a code of the second factor: 422, or 401 for a session that waits for one. */
+export function secondFactorMissing(status: 401 | 422, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {
+  const text = 'Enter the code of your second factor.'
+  const more = status === 401 ? { headers: { 'www-authenticate': 'Bearer' } } : { errors: { code: [text] } }
+  return new HttpError(status, 'two_factor_required', text, { ...options, ...more })
+}
+
+/** 422 for a sign-in that no longer waits for its second factor. `field` is the field that names it. */
+export function challengeExpired(field: 'challenge' | 'code'): HttpError {
+  const text = 'The challenge is invalid or has expired.'
+  return new HttpError(422, 'challenge_expired', text, { errors: { [field]: [text] } })
+}
 
 /** 403 until the user verifies the email address. */
 export const emailUnverified = (): HttpError =>

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { HttpError, unauthenticated } from '../errors.ts'
+import { HttpError, secondFactorMissing, unauthenticated } from '../errors.ts'
 import { logAdvice } from '../http/advice.ts'
 import { only, type Step, type StepHook } from '../http/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
@@ -26,6 +26,10 @@ declare module 'fastify' {
     remembered: Remembered | null
   }
 }
+
+/** 401, with a code of its own for a session that waits for the second factor. */
+const noCaller = ({ session, server }: FastifyRequest): HttpError =>
+  (session?.pendingLogin?.expiresAt ?? 0) > server.clock.now() ? secondFactorMissing(401) : unauthenticated()
 
 interface CallerParts {
   bearers: BearerChecks
@@ -89,7 +93,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
         request.caller ??= await findBearer(request)
         if (!request.caller) {
           const token = boundTokenOf(headers.authorization)
-          if (token === null) throw unauthenticated()
+          if (token === null) throw noCaller(request)
           request.caller = await bound(token, request)
         }
       } catch (error) {
@@ -102,7 +106,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
-    if (!request.caller) throw unauthenticated()
+    if (!request.caller) throw noCaller(request)
   }
 
   async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

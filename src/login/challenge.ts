@@ -80,6 +80,13 @@ export async function challengedUser(request: FastifyRequest): Promise<UserWithP
   return found
 }
 
+/** Returns the address of a sign-in whose second factor came too late, so that the user need not type it again. */
+export async function lateAddress({ session, server }: FastifyRequest): Promise<string | null> {
+  const { pendingLogin } = session ?? {}
+  if (!pendingLogin || server.clock.now() < pendingLogin.expiresAt) return null
+  return (await findUserById(server.database, pendingLogin.userId))?.user.email ?? null
+}
+
 /**
  * Completes the pending sign-in. Returns null if none is pending, or if the proof is invalid; the challenge then stays
  * pending.

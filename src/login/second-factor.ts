@@ -5,7 +5,7 @@ import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { Database } from '../database/database.ts'
-import type { FieldErrors } from '../errors.ts'
+import { type FieldErrors, type HttpError, secondFactorMissing, validationFailed } from '../errors.ts'
 import { eventContext, recordEvent, recordEvents } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
@@ -210,6 +210,13 @@ export class SecondFactor {
     if (opened === null) throw new Error(`The second factor of user ${userId} cannot be decrypted: app.secret changed.`)
     return opened
   }
+}
+
+/** 422 for a sign-in whose second factor is missing or wrong. */
+export const secondFactorRefused = (proof: SecondFactorInput, challenge?: string): HttpError => {
+  const options = challenge === undefined ? {} : { challenge }
+  const isMissing = !proof.code && !proof.recovery_code
+  return isMissing ? secondFactorMissing(422, options) : validationFailed(secondFactorErrors(proof), options)
 }
 
 /** Validation errors for an invalid code: on `recovery_code` if it was given, otherwise on `code`. */

@@ -3,9 +3,9 @@ import { passwordFingerprint, passwordFingerprintMatches } from '../access/passw
 import { useOnce } from '../access/used-once.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import { randomId } from '../crypto/random.ts'
-import { HttpError, validationFailed } from '../errors.ts'
+import { challengeExpired, HttpError } from '../errors.ts'
 import type { Channel } from '../login/channel.ts'
-import { type SecondFactorInput, secondFactorErrors } from '../login/second-factor.ts'
+import { type SecondFactorInput, secondFactorRefused } from '../login/second-factor.ts'
 import { checkTokenSignIn } from '../login/token-sign-in.ts'
 import type { User } from '../users/user.ts'
 import { findUserById } from '../users/users.ts'
@@ -63,7 +63,7 @@ const challengeTtl = 600_000
 /** Context of the encryption. */
 const context = 'challenge'
 
-const invalidChallenge = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
+const invalidChallenge = () => challengeExpired('challenge')
 
 const unverifiedText = 'Your email address is not verified.'
 
@@ -101,11 +101,7 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
       const signIn = await checkTokenSignIn(request, first, { channel, method, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') {
-        const isMissing = !proof.code && !proof.recovery_code
-        const errors = isMissing
-          ? { code: ['The two factor authentication code is required.'] }
-          : secondFactorErrors(proof)
-        throw validationFailed(errors, { challenge: challengeFor(first, deviceName) })
+        throw secondFactorRefused(proof, challengeFor(first, deviceName))
       }
       return { token: await issueForSignIn(request, signIn, deviceName), user }
     },
@@ -117,7 +113,7 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
       if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
       const signIn = await checkTokenSignIn(request, found, { channel, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
-      if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
+      if (signIn === 'second_factor') throw secondFactorRefused(proof)
       if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw invalidChallenge()
       return { token: await issueForSignIn(request, signIn, deviceName), user: found.user }
     },

@@ -1446,32 +1446,6 @@ export interface paths {
             };
         };
     };
-    "/admin/v1/invitations": {
-        /**
-         * Invite a person to create an account
-         * @description Mails a link that works once, for `invitations.ttl`. It replaces an earlier invitation of the address. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
-         */
-        post: {
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["AdminInviteRequest"];
-                };
-            };
-            responses: {
-                /** @description An invitation. */
-                201: {
-                    headers: {
-                        /** @description `true` if an earlier request created the record. */
-                        "Idempotent-Replayed"?: string;
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AdminInvitation"];
-                    };
-                };
-            };
-        };
-    };
     "/admin/v1/users/{id}": {
         /**
          * Show a user
@@ -1647,7 +1621,7 @@ export interface paths {
     "/admin/v1/users/import": {
         /**
          * Import users as JSON lines
-         * @description Each line is an object with `email`, `name`, and optionally `role`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; 5 kinds of hashes. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
+         * @description Each line is an object with `email`, `name`, and optionally `role`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; the database can have 5 kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
          */
         post: {
             parameters: {
@@ -1669,6 +1643,71 @@ export interface paths {
                         "application/json": components["schemas"]["AdminImport"];
                     };
                 };
+            };
+        };
+    };
+    "/admin/v1/invitations": {
+        /**
+         * List invitations
+         * @description Those that have not been accepted or expired, oldest first.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminInvitationPage"];
+                    };
+                };
+            };
+        };
+        /**
+         * Invite a person to create an account
+         * @description Mails a link that works once, for `invitations.ttl`. It replaces an earlier invitation of the address. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminInviteRequest"];
+                };
+            };
+            responses: {
+                /** @description An invitation. */
+                201: {
+                    headers: {
+                        /** @description `true` if an earlier request created the record. */
+                        "Idempotent-Replayed"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AdminInvitation"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/invitations/{id}": {
+        /**
+         * Revoke an invitation
+         * @description Its link stops working. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id of the invitation. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
             };
         };
     };
@@ -1780,7 +1819,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of this user, who may be deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -2069,11 +2108,20 @@ export interface components {
             name: string | null;
             /** @description The role of the account. */
             role: string;
+            /** @description Who invited, such as `user:5` or `client:robot`; null for an operator. */
+            inviter: string | null;
             /**
              * Format: date-time
              * @description When the link expires.
              */
             expires_at: string;
+        };
+        /** @description A page of records. */
+        AdminInvitationPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminInvitation"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
         };
         AdminInviteRequest: {
             /**
@@ -2159,7 +2207,7 @@ export interface components {
              */
             algorithm?: "RS256" | "ES256" | "EdDSA";
             /**
-             * @description `planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed.
+             * @description `planned`: the new keys sign when all caches have them. `now`: after ten seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed. The response then waits until every replica has read the change, which takes six seconds.
              * @example planned
              * @enum {string}
              */

@@ -43,7 +43,7 @@ t.test('rejects wrong credentials with the message for the form', async (t) => {
   const { svc } = pageClient(url)
   const error = await svc.login({ ...ada, password: 'wrong' }).catch((error) => error)
   t.type(error, UnauthorizedError)
-  t.match(error, { status: 401, code: 'unauthenticated', message: /do not match/ })
+  t.match(error, { status: 401, code: 'invalid_credentials', message: /do not match/ })
   t.match(error.first('email'), /do not match/)
 })
 

@@ -36,6 +36,11 @@ export function cookieProblem(request: FastifyRequest): Advice | null {
 /** Explains why the session does not authenticate the request; null if it does. */
 export function sessionProblem(request: FastifyRequest): Advice | null {
   if (request.presentedSessionId === null || request.session.state?.row?.user) return null
+  if (request.session.pendingLogin)
+    return {
+      message: 'The session waits for the second factor. Complete the sign-in first.',
+      key: null,
+    }
   return { message: 'The session is anonymous, ended or expired. Sign in again.', key: null }
 }
 

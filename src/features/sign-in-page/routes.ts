@@ -8,8 +8,9 @@ import { isEmail } from '../../http/formats.ts'
 import { returnTarget } from '../../http/return-to.ts'
 import { type Static, Type } from '../../json-schema.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
+import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
+import { continuing } from '../../pages/after-form.ts'
 import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
@@ -162,6 +163,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
         consumes: [formType],
         body: FormBody,
         response: {
+          200: continuing,
           303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
         },
       },
@@ -211,9 +213,11 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     failure: { errors: FieldErrors; status: number },
   ) {
     const challenged = await challengedUser(request)
-    return challenged
-      ? challengePage(reply, returnTo, challenged, failure)
-      : reply.redirect(withReturn(path, returnTo), 303)
+    if (challenged) return challengePage(reply, returnTo, challenged, failure)
+    const email = await lateAddress(request)
+    if (email === null) return reply.redirect(withReturn(path, returnTo), 303)
+    const form = { email, remember: request.session.pendingLogin?.remember ? '1' : '' }
+    return loginPage(reply, returnTo, { alert: 'login.challenge_expired', form }, 422)
   }
 
   // Addresses that people type or remember from other servers. Their POST routes are for programs.

@@ -54,8 +54,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
       const found = await authenticate(request, { email, password, channel: 'login' })
       if (!found) {
         const status = app.config.current().session.login_failure_status
-        const code = status === 401 ? 'unauthenticated' : 'validation_failed'
-        throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
+        throw new HttpError(status, 'invalid_credentials', wrongCredentials, { errors: { email: [wrongCredentials] } })
       }
       const login = { ...found, remember: isSet(remember), channel: 'login' } as const
       if ((await continueSignIn(request, reply, login)) === 'challenged') return { two_factor: true }

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, kindOf } from '../../access/caller.ts'
-import { HttpError, validationFailed } from '../../errors.ts'
+import { HttpError } from '../../errors.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { Type } from '../../json-schema.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { type SecondFactorInput, secondFactorErrors } from '../../login/second-factor.ts'
+import { type SecondFactorInput, secondFactorRefused } from '../../login/second-factor.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import type { TokenProof } from '../../tokens/first-factor.ts'
 import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
@@ -26,14 +26,19 @@ import {
   TokenParams,
 } from './schemas.ts'
 
+const wrongCredentials = (): HttpError => {
+  const text = 'The provided credentials are incorrect.'
+  return new HttpError(422, 'invalid_credentials', text, { errors: { email: [text] } })
+}
+
 /** Signs a device in by password. If a second factor is missing, the app sends the password again with it. */
 async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: SecondFactorInput) {
   const { email, password, device_name } = body
   const found = await authenticate(request, { email: email ?? '', password: password ?? '', channel: 'token' })
-  if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
+  if (!found) throw wrongCredentials()
   const signIn = await checkTokenSignIn(request, found, { channel: 'token', proof })
   if (signIn === 'email_unverified') throw addressUnverified()
-  if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
+  if (signIn === 'second_factor') throw secondFactorRefused(proof)
   return { token: await issueForSignIn(request, signIn, device_name ?? ''), user: found.user }
 }
 

@@ -63,7 +63,7 @@ t.test('answers the same to every failed sign-in', async (t) => {
   const where = { id: BigInt(disabled.id) }
   await svc.database.prisma.user.update({ where, data: { disabledAt: new Date(svc.clock.now()) } })
   const text = 'The provided credentials are incorrect.'
-  const expected = { message: text, code: 'validation_failed', errors: { email: [text] } }
+  const expected = { message: text, code: 'invalid_credentials', errors: { email: [text] } }
   for (const [email, secret] of [
     ['unknown@example.com', password],
     [known.email, 'wrong'],
