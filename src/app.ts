@@ -11,6 +11,7 @@ import { openRequestLimits } from './access/request-limits.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
+import { openBodyLimit } from './access/unfinished-bodies.ts'
 import { accountsOf } from './accounts.ts'
 import adminApi from './admin/api/routes.ts'
 import type { Clock } from './clock.ts'
@@ -84,6 +85,7 @@ import { DatabaseCounters } from './limits/database-counters.ts'
 import { MemoryCounters } from './limits/memory-counters.ts'
 import { RedisCounters } from './limits/redis-counters.ts'
 import { type HashingThreads, PasswordHashing } from './login/hashing.ts'
+import { watchLegacyCosts } from './login/legacy-costs.ts'
 import { LoginCodes } from './login/login-codes.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RememberTokens } from './login/remember.ts'
@@ -98,7 +100,6 @@ import { addPipeline, pipeline } from './pipeline.ts'
 import { tokenBearer } from './tokens/bearer.ts'
 import type { TokenProof } from './tokens/first-factor.ts'
 import { startUpkeep } from './upkeep.ts'
-import { legacyHashes } from './users/users.ts'
 import { version } from './version.ts'
 import { addWebhooks } from './webhooks/sender.ts'
 import { hashingThreads } from './workers/count.ts'
@@ -165,7 +166,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing({ threads: hashingThreads(worker), watch: app, shared: parts.hashing }))
-  app.hashing.addLegacyCosts(await legacyHashes(database))
+  await watchLegacyCosts(app)
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
   const countersOr = (fallback: Counters) => (redis ? new RedisCounters(redis, fallback, logger) : fallback)
@@ -218,7 +219,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   })
   const methods = openMethodRules(app)
   const { findBearer } = callers
-  addPipeline(app, pipeline({ callers, ...limits, methods }))
+  addPipeline(app, pipeline({ callers, ...limits, bodyLimit: openBodyLimit(), methods }))
 
   await app.register(health)
   await app.register(errorReference)

@@ -11,6 +11,7 @@ export const eventTypes = [
   'email_change_undone',
   'email_changed',
   'email_verified',
+  'invitation_revoked',
   'key_rotated',
   'lockout',
   'login',
@@ -18,6 +19,7 @@ export const eventTypes = [
   'login_failed',
   'login_remembered',
   'logout',
+  'mail_not_sent',
   'passkey_deleted',
   'passkey_failed',
   'passkey_registered',
@@ -62,6 +64,7 @@ export type Outcome = 'success' | 'failure'
 const failures: readonly string[] = [
   'lockout',
   'login_failed',
+  'mail_not_sent',
   'passkey_failed',
   'remember_replayed',
   'social_login_failed',
@@ -72,7 +75,12 @@ const failures: readonly string[] = [
 const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
 
 /** Failures that visitors can repeat as often as they like. */
-const repeatable: readonly string[] = ['login_failed', 'passkey_failed', 'social_login_failed'] satisfies EventType[]
+const repeatable: readonly string[] = [
+  'login_failed',
+  'mail_not_sent',
+  'passkey_failed',
+  'social_login_failed',
+] satisfies EventType[]
 
 /** Tests whether equal events share one row. */
 export const isRepeatable = (type: string): boolean => repeatable.includes(type)

@@ -22,6 +22,7 @@ interface PipelineParts {
   callers: ReturnType<typeof openCallers>
   globalLimit: Step
   routeLimit: Step
+  bodyLimit: Step
   methods: Pick<ReturnType<typeof openMethodRules>, 'replayBody' | 'methodOverride'>
 }
 
@@ -67,18 +68,23 @@ const validateBody: Step = {
 
 /**
  * Every check of a request, in order; the first that fails answers. Unknown paths and methods (404, 405) come before all
- * of them. The order is a contract with clients: 401, then 400, 413 and 415, then 419, 429, 403 and 423, and 422 last.
+ * of them. The order is a contract with clients: 401 and 403, then 400, 413 and 415, then 419, 429, 403
+ * for an unverified address and 423, and 422 last.
  */
-export const pipeline = ({ callers, globalLimit, routeLimit, methods }: PipelineParts): readonly Step[] => [
+export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods }: PipelineParts): readonly Step[] => [
   // First, so that error responses have the deprecation headers too.
   deprecation,
   callers.readSession,
   callers.findCaller,
   ownHooks('onRequest'),
   globalLimit,
+  // Before the body is read, which costs memory and time.
+  abilities,
+  administrators,
 
   methods.replayBody,
   ownHooks('preParsing'),
+  bodyLimit,
   parseBody,
 
   // Before all other checks of a form, because it routes the request again under its real method.
@@ -88,8 +94,6 @@ export const pipeline = ({ callers, globalLimit, routeLimit, methods }: Pipeline
   callers.resumeRemembered,
   routeLimit,
   verifiedAddress,
-  abilities,
-  administrators,
   ownHooks('preValidation'),
   recentPassword,
   recentAdministrator,

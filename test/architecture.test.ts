@@ -74,7 +74,7 @@ const holdReply = [
   /^account\/(account-pages|token-pages)\.ts$/,
   // They sign the browser out, or count a mail in its headers.
   /^features\/profile\/changes\.ts$/,
-  /^pages\/(chosen-language|continuation|error-pages|page-headers|pages)\.ts$/,
+  /^pages\/(after-form|chosen-language|continuation|error-pages|page-headers|pages)\.ts$/,
   /^observability\/(logging|metrics\/requests)\.ts$/,
   /^access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
   // Cookies: session, CSRF, remember token, known browser, and the test page's flash.
@@ -84,7 +84,7 @@ const holdReply = [
   // Names the type only.
   /^features\/social\/links\/options\.ts$/,
   // The hooks of oidc-provider see a request and its reply only through these.
-  /^features\/oauth\/protocol\/(browser|pages|patches\/failures)\.ts$/,
+  /^features\/oauth\/protocol\/(browser|pages|patches\/(after-forms|failures))\.ts$/,
 ]
 
 /** The folder (each slice counts as one) or root file that a source file belongs to. */

@@ -15,6 +15,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
     },
     globalLimit: step('global limit'),
     routeLimit: step('route limit'),
+    bodyLimit: step('unfinished bodies'),
     methods: { replayBody: step('replay body'), methodOverride: step('method override') },
   })
   t.same(
@@ -25,16 +26,17 @@ t.test('lists the steps in the order in which they run', async (t) => {
       'find caller',
       'own onRequest',
       'global limit',
+      'abilities',
+      'administrators',
       'replay body',
       'own preParsing',
+      'unfinished bodies',
       'parse body',
       'method override',
       'CSRF',
       'resume remembered',
       'route limit',
       'verified address',
-      'abilities',
-      'administrators',
       'own preValidation',
       'recent password',
       'recent administrator',
@@ -64,6 +66,8 @@ t.test('answers with the first step that fails', async (t) => {
   await spa.post('/login', { email, password: 'correct horse' }, token)
   const cookie = await spa.jar.getCookieString('http://localhost:8000/')
   const headers = { ...broken.headers, origin: 'http://localhost:5173', cookie }
+  const refused = await svc.app.inject({ method: 'POST', url: '/admin/v1/users/import', payload: '{"broken', headers })
+  t.equal(refused.statusCode, 403, 'without the right, before the body is read')
   const unreadable = await svc.app.inject({ method: 'POST', url: '/tokens/create', payload: '{"broken', headers })
   t.equal(unreadable.statusCode, 400, 'with a body that is not JSON, before the CSRF check')
   t.equal((await spa.post('/tokens/create', {})).statusCode, 419, 'without a CSRF token')

@@ -53,7 +53,7 @@ export function requireAbility(caller: Caller, ability: string): void {
 /** Requires the abilities that a route declares with its access. */
 export const abilities: Step = {
   name: 'abilities',
-  phase: 'preValidation',
+  phase: 'onRequest',
   answers: [403],
   hooksFor: (route) => {
     const access = accessOf(route)

@@ -27,7 +27,7 @@ function isAdministrator(caller: Caller, config: Config): boolean {
 /** Requires an administrator on routes that declare one. */
 export const administrators: Step = {
   name: 'administrators',
-  phase: 'preValidation',
+  phase: 'onRequest',
   answers: [403],
   hooksFor: (route) => {
     const access = accessOf(route)

@@ -104,10 +104,10 @@ export class Cookies {
   parse(header: string): PresentedCookies {
     const parsed = this.#app.parseCookie(header)
     const names = Object.keys(parsed)
-    const repeated = header.split(';').length === names.length ? [] : repeatedIn(header)
-    const found: PresentedCookies = { values: {}, prefixes: new Map(), repeated }
+    const repeated = header.split(';').length === names.length ? new Set<string>() : repeatedIn(header)
+    const found: PresentedCookies = { values: {}, prefixes: new Map(), repeated: [...repeated] }
     for (const full of names) {
-      if (repeated.includes(full)) continue
+      if (repeated.has(full)) continue
       const prefix = prefixOf(full)
       const name = full.slice(prefix.length)
       const known = found.prefixes.get(name)
@@ -188,7 +188,12 @@ export class Cookies {
 }
 
 /** Returns the names that occur more than once in a `Cookie` header. */
-function repeatedIn(header: string): string[] {
-  const names = header.split(';').map((pair) => pair.split('=')[0]?.trim() ?? '')
-  return [...new Set(names.filter((name, index) => name !== '' && names.indexOf(name) !== index))]
+function repeatedIn(header: string): Set<string> {
+  const [seen, repeated] = [new Set<string>(), new Set<string>()]
+  for (const pair of header.split(';')) {
+    const name = pair.split('=')[0]?.trim() ?? ''
+    if (name !== '' && seen.has(name)) repeated.add(name)
+    seen.add(name)
+  }
+  return repeated
 }

@@ -2,10 +2,13 @@ import fastifyRateLimit from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Rate } from '../config/units.ts'
 import { limitedAddress } from '../http/client-address.ts'
-import type { Step } from '../http/step.ts'
+import { budgetOfPeer } from '../http/peer-budget.ts'
+import { methodsOf, type Step } from '../http/step.ts'
 import type { Counters } from '../limits/counters.ts'
 import { rateLimitStore } from '../limits/rate-limit-store.ts'
 import { limitHeaders, tooManyRequests } from '../limits/too-many-requests.ts'
+import { isSafeMethod } from './cross-site.ts'
+import { accessOf, isGuarded } from './route-access.ts'
 
 /** Return the key under which a limit counts a request; null for a request that the limit does not count. */
 const keyGenerators = {
@@ -51,6 +54,9 @@ declare module 'fastify' {
   }
 }
 
+/** Changes by a user at all routes without a limit of their own, because each writes events and calls webhooks. */
+const changes: Rate = { max: 300, window: 60_000 }
+
 /** A rate that never rejects, in case a reload turns a limit off while the library reads it. */
 const unlimited: Rate = { max: 1_000_000_000, window: 1 }
 
@@ -75,8 +81,8 @@ export async function openRequestLimits(
   const globalRate = () => app.config.current().rate_limits.global
   await app.register(fastifyRateLimit, {
     global: false,
-    ...rateOptions(globalRate),
-    keyGenerator: ({ ip }) => `requests:${limitedAddress(ip)}`,
+    ...rateOptions(globalRate, keyGenerators.address),
+    keyGenerator: (request) => `requests:${keyGenerators.address(request)}`,
     store: rateLimitStore(app.clock, counters.global, counters.routes),
   })
   const globalChecks = [app.createRateLimit()]
@@ -84,7 +90,7 @@ export async function openRequestLimits(
     const current = () => (typeof rate === 'string' ? app.config.current().rate_limits[rate] : rate)
     return by.map((kind) =>
       app.createRateLimit({
-        ...rateOptions(current),
+        ...rateOptions(current, keyGenerators[kind]),
         keyGenerator: (request) => `${name}:${keyGenerators[kind](request)}`,
         allowList: (request) => current() === null || keyGenerators[kind](request) === null,
       }),
@@ -104,15 +110,25 @@ export async function openRequestLimits(
     if (globalRate() === null) done()
     else count(request, reply, globalChecks).then(() => done(), done)
   }
+  // In memory, so that it costs no query.
+  async function countChange(request: FastifyRequest): Promise<void> {
+    const user = keyGenerators.user(request)
+    // What a user deletes was created under a limit. A revocation must never wait.
+    if (user === null || isSafeMethod(request.method) || request.method === 'DELETE') return
+    const now = app.clock.now()
+    const hit = await counters.global.hit(`changes:${user}`, { ...changes, block: 'window' }, now)
+    if (!hit.allowed) throw tooManyRequests({ max: changes.max, until: hit.until, now })
+  }
   return {
     globalLimit: { name: 'global limit', phase: 'onRequest', answers: [429], hooksFor: () => [limitAll] },
     routeLimit: {
       name: 'route limit',
       phase: 'preValidation',
       answers: [429],
-      hooksFor: ({ config }) => {
+      hooksFor: (route) => {
+        const { config } = route
         const limit = config?.limit
-        if (!limit) return null
+        if (!limit) return isGuarded(accessOf(route)) && !methodsOf(route).every(isSafeMethod) ? [countChange] : null
         const checks = typeof limit === 'string' ? named[limit] : checksOf(limit)
         return [(request: FastifyRequest, reply: FastifyReply) => count(request, reply, checks)]
       },
@@ -120,8 +136,12 @@ export async function openRequestLimits(
   }
 }
 
-const rateOptions = (rate: () => Rate | null) => ({
-  max: () => (rate() ?? unlimited).max,
+const rateOptions = (rate: () => Rate | null, keyOf: (request: FastifyRequest) => string | null) => ({
+  max: (request: FastifyRequest) => {
+    const current = rate() ?? unlimited
+    const isByAddress = keyOf(request) === keyGenerators.address(request)
+    return (isByAddress ? budgetOfPeer(request, current) : current).max
+  },
   timeWindow: () => (rate() ?? unlimited).window,
 })
 

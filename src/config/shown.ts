@@ -58,9 +58,10 @@ function childrenOf(value: unknown, schema: Schema): [string | number, unknown, 
 const spelled = (value: unknown, schema: Schema): unknown =>
   value !== null && schema['x-svc-kind'] ? textOf(value, schema) : value
 
-/** Passwords may also be in the query. */
+/** Passwords may also be in the query, and tokens in the path of a receiver of webhooks. */
 function withoutCredentials(text: string): string {
   const url = URL.parse(text)
   if (!url || url.host === '') return /^(file|log):/.test(text) ? text : '(hidden)'
-  return `${url.protocol}//${url.host}${url.pathname}`
+  const path = /^https?:$/.test(url.protocol) && url.pathname !== '/' ? '/…' : url.pathname
+  return `${url.protocol}//${url.host}${path}`
 }

@@ -54,5 +54,21 @@ const special = new AddressRanges([
   '3fff::/20',
 ])
 
+/** Loopback, link-local and private networks (RFC 1918, RFC 4193), and networks behind one public address (RFC 6598). */
+const privateRanges = new AddressRanges([
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '::1/128',
+  'fc00::/7',
+  'fe80::/10',
+])
+
+/** Tests for a loopback or private IP address; false for any other text. */
+export const isPrivateAddress = (address: string): boolean => privateRanges.has(address)
+
 /** Tests for a public IP address; false for any other text. */
 export const isPublicAddress = (address: string): boolean => isIP(address) !== 0 && !special.has(address)

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import { AddressRanges } from '../http/addresses.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
+import { budgetOfPeer } from '../http/peer-budget.ts'
 import type { NamedHit } from '../limits/counters.ts'
 
 /** Limits failed sign-ins from one address to all accounts, against password spraying. */
@@ -16,9 +17,11 @@ export class AddressLimit {
   /** The counter of the request's address; null if it is not limited. A sign-in that succeeds takes its hit back. */
   counterOf(request: FastifyRequest): NamedHit | null {
     const rate = this.#config.current().rate_limits.login_address
-    // Behind an untrusted proxy all users share its address, so one user could lock out all others.
-    if (rate === null || request.isForwardedUntrusted || this.#isExempt(clientAddress(request))) return null
-    return { name: `login-address:${limitedAddress(request.ip)}`, rule: { ...rate, block: 'window' } }
+    if (rate === null || this.#isExempt(clientAddress(request))) return null
+    return {
+      name: `login-address:${limitedAddress(request.ip)}`,
+      rule: { ...budgetOfPeer(request, rate), block: 'window' },
+    }
   }
 
   #isExempt(address: string): boolean {

@@ -5,9 +5,12 @@ import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import type { Tx } from '../database/database.ts'
 import { limitedAddress } from '../http/client-address.ts'
+import { budgetOfPeer } from '../http/peer-budget.ts'
 import type { LimitRule } from '../limits/counters.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
+import type { MailShare } from '../mail/budget.ts'
 import { ownLink } from '../pages/links.ts'
+import { noteUnsent } from '../users/account-mail.ts'
 import { browserName } from '../users/browser-name.ts'
 import {
   eventContext,
@@ -19,7 +22,14 @@ import {
 } from '../users/events.ts'
 import { lockUser } from '../users/lock.ts'
 import { canonicalEmail } from '../users/user.ts'
-import { clearPassword, findUserByEmail, findUserById, markVerified, type UserWithPassword } from '../users/users.ts'
+import {
+  clearPassword,
+  findUserByEmail,
+  findUserById,
+  isAddressInDoubt,
+  markVerified,
+  type UserWithPassword,
+} from '../users/users.ts'
 import { countAttempt, findCode, keepCode, takeCode, type WaitingCode } from './login-code-store.ts'
 import type { Attempt } from './login-limiter.ts'
 import { typedCode } from './typed-code.ts'
@@ -96,7 +106,9 @@ export class LoginCodes {
   async request(request: FastifyRequest, { holder, email, remember, returnTo, link }: CodeRequest): Promise<void> {
     const { database, outbox, mail: mailer } = this.#app
     const account = canonicalEmail(email)
-    await this.#countRequest(request, account)
+    // A known browser has its own counters, so that strangers cannot stop the mails of an account's owner.
+    const share = this.#app.loginLimiter.signedInBefore(request, { email }) ? 'known' : 'guest'
+    await this.#countRequest(request, account, share)
     const origin = eventContext(request)
     const { now } = origin
     const code = String(randomInt(1_000_000)).padStart(6, '0')
@@ -106,7 +118,7 @@ export class LoginCodes {
     await database.transaction(async (tx) => {
       // By mailbox only; `#countRequest` counted the source. Counts unknown addresses too, so that a spent budget does not
       // reveal which addresses have an account.
-      const isAllowed = await mailer.reserve(tx, account, null)
+      const isAllowed = await mailer.reserve(tx, account, { share, ipAddress: null })
       const mail: CodeMail = { email: account, code, link, expiresAt, isAllowed, ...requestOrigin(origin) }
       await keepCode(tx, id, { email: account, mac, remember, returnTo, now, expiresAt })
       await outbox.add(tx, kind, mail)
@@ -159,15 +171,17 @@ export class LoginCodes {
     return isCounted && fits && (await takeCode(database, id, waiting))
   }
 
-  async #countRequest(request: FastifyRequest, account: string): Promise<void> {
+  async #countRequest(request: FastifyRequest, account: string, share: MailShare): Promise<void> {
     const { config, counters, clock } = this.#app
     const now = clock.now()
     const rate = config.current().rate_limits.mail
     const source = `login-codes-from:${limitedAddress(request.ip)}`
-    const sourceRule = rate && ({ max: addressShare * rate.max, window: hour, block: 'growing' } satisfies LimitRule)
+    const sourceRule =
+      rate &&
+      budgetOfPeer(request, { max: addressShare * rate.max, window: hour, block: 'growing' } satisfies LimitRule)
     const bySource = sourceRule && (await counters.hit(source, sourceRule, now))
     if (bySource?.allowed === false) throw tooManyRequests({ max: sourceRule?.max ?? 0, until: bySource.until, now })
-    const byAccount = await counters.hit(`login-codes-to:${account}`, accountRule, now)
+    const byAccount = await counters.hit(`login-codes-to:${share}:${account}`, accountRule, now)
     if (byAccount.allowed) return
     throw tooManyRequests({ max: accountRule.max, until: byAccount.until, now }, { fields: ['email'] })
   }
@@ -177,11 +191,12 @@ export class LoginCodes {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled || !app.config.current().login.email_code) return
     const { user } = found
-    if (isAllowed === false) {
-      app.log.info({ userId: user.id }, 'sign-in code not sent, mail limit reached')
-      return
-    }
     const origin = laterContext(app, from)
+    const isInDoubt = await isAddressInDoubt(app.database.prisma, user.id, origin.now)
+    if (isInDoubt || isAllowed === false) {
+      const reason = isInDoubt ? 'unverified_address' : 'mail_limit'
+      return noteUnsent(app, origin, { userId: user.id, template: 'login-code', reason })
+    }
     const data = {
       code: `${code.slice(0, 3)} ${code.slice(3)}`,
       link: link ? ownLink(app.config.current(), `${enterCodePath}?code=${code}`) : null,
@@ -205,6 +220,7 @@ export class LoginCodes {
     const origin = eventContext(request)
     return this.#app.database.transaction(async (tx) => {
       await lockUser(this.#app.database, tx, user.id)
+      if (await isAddressInDoubt(tx, user.id, origin.now)) return null
       if (await markVerified(tx, user.id, user.email, origin.now)) {
         await this.#claimAccount(tx, user.id)
         await clearPassword(tx, user.id, origin.now)

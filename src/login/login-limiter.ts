@@ -209,8 +209,8 @@ export class LoginLimiter {
   }
 
   /** Tests whether the browser signed in to the account before. The password may have changed since. */
-  signedInBefore(request: FastifyRequest, { email }: User): boolean {
-    return this.#markOf(request, email) !== null
+  signedInBefore(request: FastifyRequest, { email }: Pick<User, 'email'>): boolean {
+    return this.#markOf(request, canonicalEmail(email)) !== null
   }
 
   /** Renews the mark of a known browser. */

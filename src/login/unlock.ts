@@ -3,6 +3,7 @@ import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import { HttpError } from '../errors.ts'
+import { noteUnsent } from '../users/account-mail.ts'
 import type { EventContext } from '../users/events.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 
@@ -37,7 +38,7 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
   link.searchParams.set('expires', expires)
   link.searchParams.set('signature', keysOf(app)[0]?.sign(signedText(found, expires)) ?? '')
   const data = { link: link.href, minutes: validity / 60_000 }
-  const cause = { userId: user.id, ipAddress: null }
+  const cause = { share: 'notice', userId: user.id, ipAddress: null } as const
   const language = user.language ?? origin.language
   try {
     await app.database.transaction(async (tx) => {
@@ -48,6 +49,7 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
   } catch (error) {
     // 429 means that the mail budget of the mailbox is spent. The mail is then omitted.
     if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
+    await noteUnsent(app, origin, { userId: user.id, template: 'unlock-sign-in', reason: 'mail_limit' })
   }
 }
 

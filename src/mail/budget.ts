@@ -3,11 +3,25 @@ import { domainToASCII } from 'node:url'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
 import type { Tx } from '../database/database.ts'
+import { isPrivateAddress } from '../http/addresses.ts'
 import { limitedAddress } from '../http/client-address.ts'
+import { proxyShare } from '../http/peer-budget.ts'
 import { type Counters, hitInTurn, type LimitRule, type NamedHit, takeBack } from '../limits/counters.ts'
+
+/**
+ * Whose share of a mailbox's budget a mail spends. A spent share stops no mail of another one, so that strangers cannot
+ * mute a mailbox:
+ * - `guest`: anyone;
+ * - `user`: users who write to another mailbox than that of their verified address;
+ * - `known`: the owner, signed in or in a browser that signed in to the account before;
+ * - `admin`: administrators and people who may invite;
+ * - `notice`: svc, about an account.
+ */
+export type MailShare = 'guest' | 'user' | 'known' | 'admin' | 'notice'
 
 /** Cause of a mail. Budgets count by each of these and by the recipient's mailbox. */
 export interface MailCause {
+  share: MailShare
   /** The signed-in user, or the subject of a notice. */
   userId: number | null
   ipAddress: string | null
@@ -17,7 +31,7 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Name of the counter of a mailbox, before the mailbox. */
+/** Name of the counters of a mailbox, before the share and the mailbox. */
 const mailboxPrefix = 'mails-to:'
 
 /** How long equal notices are delayed after one was sent, in milliseconds. */
@@ -116,14 +130,14 @@ export class MailBudget {
   async reserve(
     tx: Tx,
     to: string,
-    ipAddress: string | null,
+    cause: Pick<MailCause, 'share' | 'ipAddress'>,
     now: number,
   ): Promise<{ source: Spent | null; isAllowed: boolean }> {
     const rate = this.#config.current().rate_limits.mail
     if (!rate) return { source: null, isAllowed: true }
     const counters = this.#counters.within(tx)
     let isAllowed = true
-    for (const { name, rule } of budgetsOf(rate, 'mail', to, { userId: null, ipAddress })) {
+    for (const { name, rule } of budgetsOf(rate, 'mail', to, { ...cause, userId: null })) {
       const hit = await counters.hit(name, rule, now)
       if (hit.allowed) continue
       if (!name.startsWith(mailboxPrefix)) return { source: { max: rule.max, until: hit.until }, isAllowed: false }
@@ -133,20 +147,21 @@ export class MailBudget {
   }
 }
 
-/** Kind of a mail. The budgets of users and source addresses count each kind separately; that of a mailbox counts both. */
+/** Kind of a mail. The budgets of users and source addresses count each kind separately. */
 type MailKind = 'mail' | 'notice'
 
 /** Name of the counter of a source address. */
 const addressBudget = (kind: MailKind, ipAddress: string) => `${kind}s-of:${limitedAddress(ipAddress)}`
 
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */
-function budgetsOf({ max }: Rate, kind: MailKind, to: string, { userId, ipAddress }: MailCause): NamedHit[] {
+function budgetsOf({ max }: Rate, kind: MailKind, to: string, { share, userId, ipAddress }: MailCause): NamedHit[] {
   // After `max` mails, each further mail waits longer: 30 s, 1 m, 2 m … 1 h. A window without mail resets the delay.
   const own: LimitRule = { max: Math.max(2, max), window: day, block: 'growing' }
-  const shared: LimitRule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
+  const factor = addressShare * (ipAddress !== null && isPrivateAddress(ipAddress) ? proxyShare : 1)
+  const shared: LimitRule = { max: Math.max(2, factor * max), window: hour, block: 'growing' }
   return [
     ...(userId === null ? [] : [{ name: `${kind}s-of:user ${userId}`, rule: own }]),
     ...(ipAddress === null ? [] : [{ name: addressBudget(kind, ipAddress), rule: shared }]),
-    { name: `${mailboxPrefix}${mailboxOf(to)}`, rule: own },
+    { name: `${mailboxPrefix}${share}:${mailboxOf(to)}`, rule: own },
   ]
 }

@@ -83,9 +83,9 @@ export class Mail {
    * one. Throws 429 when the budget of the source address is spent. Returns whether to send the mail, with
    * `queueReserved`; the response must not depend on it.
    */
-  async reserve(tx: Tx, to: string, ipAddress: string | null): Promise<boolean> {
+  async reserve(tx: Tx, to: string, cause: Pick<MailCause, 'share' | 'ipAddress'>): Promise<boolean> {
     const now = this.#clock.now()
-    const { source, isAllowed } = await this.#budget.reserve(tx, to, ipAddress, now)
+    const { source, isAllowed } = await this.#budget.reserve(tx, to, cause, now)
     if (source) throw tooManyRequests({ ...source, now })
     return isAllowed
   }

@@ -1,17 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { AddressRanges } from '../http/addresses.ts'
+import { AddressRanges, isPrivateAddress } from '../http/addresses.ts'
 import { canonicalAddress } from '../http/client-address.ts'
 import { routePattern } from '../http/route-pattern.ts'
 import { forTerminal } from './terminal.ts'
 import { sentTraceId } from './tracing/trace-id.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Whether untrusted forwarded headers were received, perhaps from a proxy that is not configured. */
-    isForwardedUntrusted: boolean
-  }
-}
 
 /** Log fields of an error, without driver fields, which may contain row values. */
 const errorFacts = (error: unknown): Record<string, unknown> => {
@@ -56,24 +49,21 @@ export function addAccessLog(app: FastifyInstance): void {
   })
 }
 
-/** Marks requests with forwarded headers from outside `server.trust_proxy`, and warns once. */
+/** Warns once about forwarded headers from a private address outside `server.trust_proxy`, which is usually a proxy. */
 export function addForwardedWarning(app: FastifyInstance): void {
   const trusted = new AddressRanges(app.config.current().server.trust_proxy)
   let isWarned = false
-  app.decorateRequest('isForwardedUntrusted', false)
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers, socket } = request.raw
-    if (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined) return done()
+    if (isWarned || (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined)) return done()
     const peer = canonicalAddress(socket.remoteAddress ?? '') ?? ''
-    request.isForwardedUntrusted = !trusted.has(peer)
-    if (request.isForwardedUntrusted && !isWarned) {
-      isWarned = true
-      request.log.warn(
-        { peer },
-        'Forwarded headers from this address are ignored and rate_limits.login_address is not enforced for it. ' +
-          'If it is your proxy, add it to server.trust_proxy.',
-      )
-    }
+    if (trusted.has(peer) || !isPrivateAddress(peer)) return done()
+    isWarned = true
+    request.log.warn(
+      { peer },
+      'Forwarded headers from this address are ignored, so all users behind it share the limits of one address. ' +
+        'If it is your proxy, add it to server.trust_proxy.',
+    )
     done()
   })
 }

@@ -16,7 +16,13 @@ interface Change {
   now: number
 }
 
-/** Tests whether another user can still undo a change and get this address back. */
+/** Thrown to roll back: another user gave the address up meanwhile, and can still get it back. */
+export class AddressHeld extends Error {}
+
+/**
+ * Tests whether another user can still undo a change and get this address back. Test it after the statement that takes the
+ * address, too: that statement waits for a transaction that gives the address up.
+ */
 export async function isHeldForUndo(tx: Tx, email: string, userId: number | null, now: number): Promise<boolean> {
   const others = userId === null ? {} : { userId: { not: BigInt(userId) } }
   const applied = { oldEmail: email, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
@@ -53,7 +59,8 @@ interface Requested {
 
 /**
  * Changes the user's address, or stores it as pending in place of an earlier one. The caller has locked and read the
- * user in this transaction. Returns null if the address is unchanged; a unique violation aborts the transaction.
+ * user in this transaction. Returns null if the address is unchanged. After `taken` or a unique violation, the caller rolls
+ * the transaction back.
  */
 export async function requestEmailChange(
   tx: Tx,
@@ -72,6 +79,7 @@ export async function requestEmailChange(
     return { isApplied: false, user: { ...user, pending_email: to }, changeId }
   }
   await tx.user.update({ where: { id }, data: { email: to, emailVerifiedAt: null, pendingEmail: null } })
+  if (await isHeldForUndo(tx, to, user.id, now)) return 'taken'
   await tx.passwordReset.deleteMany({ where: { userId: id } })
   const changeId = isProved ? await noteAppliedChange(tx, user.id, { from, to, now }) : null
   return { isApplied: true, user: { ...rest, email: to, email_verified_at: null }, changeId }
@@ -87,7 +95,7 @@ export async function forgetEmailChanges(tx: Tx, userId: number): Promise<void> 
  */
 type Applied = { outcome: 'applied'; user: User; changeId: bigint } | { outcome: 'taken' | 'done' | 'overtaken' }
 
-/** Applies the pending address. A unique violation aborts the transaction. */
+/** Applies the pending address. A unique violation or `AddressHeld` aborts the transaction. */
 export async function applyPendingEmail(tx: Tx, user: User, now: number): Promise<Applied> {
   const { id, email: from, pending_email: to } = user
   if (to === undefined) return { outcome: 'overtaken' }
@@ -100,6 +108,7 @@ export async function applyPendingEmail(tx: Tx, user: User, now: number): Promis
   // A concurrent request with the same link already applied the address.
   if (count === 0)
     return { outcome: (await tx.user.count({ where: { id: BigInt(id), email: to } })) > 0 ? 'done' : 'overtaken' }
+  if (await isHeldForUndo(tx, to, id, now)) throw new AddressHeld()
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(id) } })
   const changeId = await noteAppliedChange(tx, id, { from, to, now })
   const { pending_email: _, ...rest } = user

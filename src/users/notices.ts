@@ -109,7 +109,7 @@ export async function notify(
     resetLink: ownLink(current, forgotPage),
     helpLink: helpLink(current),
   }
-  const cause = { userId: user.id, ipAddress: origin.ipAddress }
+  const cause = { share: 'notice', userId: user.id, ipAddress: origin.ipAddress } as const
   const facts = [newEmail ?? '', provider ?? '', application ?? '']
   // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))

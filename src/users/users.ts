@@ -107,7 +107,11 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
     INSERT INTO users (name, email, password, role, email_verified_at, created_at, updated_at)
     VALUES (${name}, ${address}, ${password}, ${role}, ${verifiedAt}, ${date}, ${date})
     ON CONFLICT (email) DO NOTHING`
-  return created === 0 ? null : toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
+  if (created === 0) return null
+  if (!(await isHeldForUndo(tx, address, null, now)))
+    return toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
+  await tx.user.delete({ where: { email: address } })
+  return null
 }
 
 /** Changes a locked user. The caller revokes the access of a disabled user. */
@@ -186,6 +190,17 @@ export async function setPassword(tx: Tx, userId: number, password: string, now:
 export async function clearPassword(tx: Tx, userId: number, now: number): Promise<void> {
   await tx.user.update({ where: { id: BigInt(userId) }, data: { password: noPassword(), updatedAt: new Date(now) } })
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
+}
+
+/**
+ * Tests whether the address of an account is unverified and its owner can still get a verified one back. Until then the
+ * mailbox of the new address opens nothing: neither a thief nor a person whose address a stranger entered owns the account.
+ */
+export async function isAddressInDoubt(tx: Tx, userId: number, now: number): Promise<boolean> {
+  const id = BigInt(userId)
+  if ((await tx.user.count({ where: { id, emailVerifiedAt: null } })) === 0) return false
+  const undoable = { userId: id, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
+  return (await tx.emailChange.count({ where: undoable })) > 0
 }
 
 /** Marks the address as verified; false if it was verified before or has changed. */

@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { Tx } from '../database/database.ts'
+import type { MailCause } from '../mail/budget.ts'
 import { linkTo } from '../pages/links.ts'
+import { shareOf } from './account-mail.ts'
 import { type EventContext, recordEvent } from './events.ts'
 import type { User } from './user.ts'
 
@@ -39,7 +41,10 @@ export async function sendVerification(
   const signature = keysOf(app)[0]?.sign(signedText(facts)) ?? ''
   const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
   const data = { link, minutes: validity / 60_000 }
-  const cause = by === 'user' ? { userId: user.id, ipAddress: origin.ipAddress } : { userId: null, ipAddress: null }
+  const cause: MailCause =
+    by === 'user'
+      ? { share: shareOf(user, to), userId: user.id, ipAddress: origin.ipAddress }
+      : { share: 'guest', userId: null, ipAddress: null }
   await app.mail.queue(
     tx,
     { to, template: 'verify-email', language: user.language ?? origin.language, data, expiresAt },

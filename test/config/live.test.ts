@@ -25,6 +25,7 @@ const unseen = [
   'oauth.refresh_token_ttl',
   'oauth.authorization_code_ttl',
   'oauth.refresh_grace',
+  'oauth.skip_logout_confirmation',
   'rate_limits.two_factor',
   'rate_limits.exempt',
   'outbound.allow_private',

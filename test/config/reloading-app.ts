@@ -20,6 +20,7 @@ const base: Settings = {
   ...oauthSettings,
   server: { trust_proxy: ['192.0.2.250'] },
   scopes: { ...oauthSettings.scopes, 'view-tasks': 'See your tasks' },
+  admin: { roles: ['chief'] },
   rate_limits: { login: null, two_factor: null, register: null, mail: null, token: null },
 }
 

@@ -7,7 +7,7 @@ table('webhooks', [
   [
     'webhooks: [{ url: "https://svc:hunter2@a.example", secret: s, events: [login] }]',
     'webhooks[0].url',
-    /without a user name and password \(found "https:\/\/…@a\.example"\)/,
+    /without a user name and password$/,
   ],
   ["webhooks: [{ url: https://a.example, events: ['*'] }]", 'webhooks[0].secret', /required/],
   ['webhooks: [{ url: https://a.example, secret: s, events: [] }]', 'webhooks[0].events', /at least one/],

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { TestApp } from '../support/app.ts'
+import { publicAddress, type TestApp } from '../support/app.ts'
 import { day, hour, minute, second } from '../support/clock.ts'
 import { basic, hiddenFields, Person, post, request, secret } from '../support/oauth.ts'
 import { credentials, ScriptlessBrowser } from '../support/plain.ts'
@@ -151,7 +151,7 @@ export const routes: Record<string, Case> = {
     rates: {},
     reach: async (svc) => {
       const token = await svc.createToken(await svc.createUser())
-      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      await fill(svc, `passkey-options:${publicAddress}`, { max: 60, window: minute, block: 'window' })
       return svc.bearer(token, 'POST', '/svc/passkeys/registration-options', {})
     },
     max: 60,
@@ -159,7 +159,7 @@ export const routes: Record<string, Case> = {
   'POST /svc/passkeys/options': {
     rates: {},
     reach: async (svc) => {
-      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      await fill(svc, `passkey-options:${publicAddress}`, { max: 60, window: minute, block: 'window' })
       return svc.bearer(null, 'POST', '/svc/passkeys/options')
     },
     max: 60,
@@ -167,7 +167,7 @@ export const routes: Record<string, Case> = {
   'GET /passkeys/challenge/options': {
     rates: {},
     reach: async (svc) => {
-      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      await fill(svc, `passkey-options:${publicAddress}`, { max: 60, window: minute, block: 'window' })
       return json(svc, 'GET', '/passkeys/challenge/options')()
     },
     max: 60,
@@ -175,7 +175,7 @@ export const routes: Record<string, Case> = {
   'GET /passkeys/login/options': {
     rates: {},
     reach: async (svc) => {
-      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      await fill(svc, `passkey-options:${publicAddress}`, { max: 60, window: minute, block: 'window' })
       return json(svc, 'GET', '/passkeys/login/options')()
     },
     max: 60,

@@ -1,4 +1,4 @@
-import type { TestApp } from '../support/app.ts'
+import { publicAddress, type TestApp } from '../support/app.ts'
 import { hour } from '../support/clock.ts'
 import { runCommandOn } from '../support/command.ts'
 import { ScriptlessBrowser } from '../support/plain.ts'
@@ -53,7 +53,7 @@ export const codeLimits: Record<string, Case> = {
   'sign-in codes for one address': {
     rates: {},
     reach: async (svc) => {
-      await fill(svc, 'login-codes-to:ada@example.com', growing(5, hour))
+      await fill(svc, 'login-codes-to:guest:ada@example.com', growing(5, hour))
       return askCode(svc, 'Ada@example.com')
     },
     max: 5,
@@ -61,7 +61,7 @@ export const codeLimits: Record<string, Case> = {
   'sign-in codes of one source': {
     rates: { mail: '2/1s' },
     reach: async (svc) => {
-      await fill(svc, 'login-codes-from:127.0.0.1', growing(20, hour))
+      await fill(svc, `login-codes-from:${publicAddress}`, growing(20, hour))
       return askCode(svc, 'ada@example.com')
     },
     max: 20,

@@ -132,14 +132,38 @@ t.test('counts the client that a trusted proxy names', async (t) => {
   t.strictSame(await spray(svc, 4, '10.0.0.9', { 'x-forwarded-for': 'unknown' }), refused, 'otherwise the proxy itself')
 })
 
-t.test('is off, with a warning in the log, while an untrusted proxy forwards requests', async (t) => {
-  const svc = await build(t, { server: { trust_proxy: ['10.0.0.0/8'] } })
-  for (const headers of [{ 'x-forwarded-for': '198.51.100.1' }, { forwarded: 'for=198.51.100.1' }]) {
-    t.strictSame(await spray(svc, 5, '172.16.0.1', headers), Array(5).fill(422))
+t.test('counts a public address by itself, whatever headers it sends', async (t) => {
+  const svc = await build(t)
+  const headers = [
+    { 'x-forwarded-for': '198.51.100.1' },
+    { 'x-forwarded-for': '10.0.0.1' },
+    { forwarded: 'for=198.51.100.1' },
+    { 'x-real-ip': '127.0.0.1', via: '1.1 proxy', 'cf-connecting-ip': '198.51.100.1' },
+  ]
+  const statuses: number[] = []
+  for (const each of headers) statuses.push(...(await spray(svc, 1, '192.0.2.1', each)))
+  t.strictSame(statuses, refused)
+  t.notOk(
+    svc.logs.some((line) => line.includes('server.trust_proxy')),
+    'no warning that anyone could cause',
+  )
+})
+
+t.test('allows a private address ten times as many, and warns if it forwards headers', async (t) => {
+  const svc = await build(t, { server: { trust_proxy: ['10.0.0.0/8'] } }, { login_address: '2/10m', login: null })
+  const last = async (times: number, address: string, headers = {}) =>
+    (await spray(svc, times, address, headers)).slice(-2)
+  for (const address of ['172.16.0.1', '127.0.0.2', '192.168.7.7', '100.64.0.9', 'fd00::1', '::ffff:192.168.9.9']) {
+    t.strictSame(await last(21, address), [422, 429], address)
   }
-  const warnings = svc.logs.filter((line) => line.includes('login_address is not enforced'))
+  t.notOk(svc.logs.some((line) => line.includes('server.trust_proxy')))
+  t.strictSame(await last(11, '172.16.0.2', { 'x-forwarded-for': '198.51.100.1' }), [422, 422])
+  t.strictSame(await last(10, '172.16.0.2', { forwarded: 'for=198.51.100.1' }), [422, 429])
+  const warnings = svc.logs.filter((line) => line.includes('server.trust_proxy'))
   t.equal(warnings.length, 1)
-  t.match(JSON.parse(warnings[0] ?? ''), { peer: '172.16.0.1', msg: /server\.trust_proxy/ })
+  t.match(JSON.parse(warnings[0] ?? ''), { peer: '172.16.0.2', msg: /share the limits of one address/ })
+  const inside = { 'x-forwarded-for': '192.168.1.1' }
+  t.strictSame(await last(3, '10.0.0.1', inside), [422, 429], 'not a client whose private address a proxy reported')
 })
 
 t.test('counts together in Redis across replicas', async (t) => {

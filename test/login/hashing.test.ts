@@ -4,7 +4,7 @@ import { getPriority } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { needsRehash, unknownUserHash } from '../../src/crypto/stored-password.ts'
-import { openHashingThreads, PasswordHashing } from '../../src/login/hashing.ts'
+import { openHashingThreads, PasswordHashing, type PasswordMatch } from '../../src/login/hashing.ts'
 
 const lane = { kind: 'address', key: '192.0.2.1' } as const
 
@@ -18,9 +18,9 @@ function open(t: Test, threads = 1): PasswordHashing {
 t.test('accepts a password for its own hash, and checks unknown users against a hash of the same cost', async (t) => {
   const hashing = open(t)
   const stored = await hashing.hash('correct horse', lane)
-  t.equal(await hashing.verify(stored, 'correct horse', lane), true)
-  t.equal(await hashing.verify(stored, 'wrong', lane), false)
-  t.equal(await hashing.verify(null, 'wrong', lane), false)
+  t.equal(await hashing.verify(stored, 'correct horse', lane), 'canonical')
+  t.equal(await hashing.verify(stored, 'wrong', lane), 'none')
+  t.equal(await hashing.verify(null, 'wrong', lane), 'none')
   t.equal(needsRehash(unknownUserHash), false)
   t.equal(unknownUserHash.split('$').length, stored.split('$').length)
 })
@@ -29,8 +29,8 @@ t.test('rejects every password for an invalid hash, and the empty password alway
   const hashing = open(t)
   const empty = await hashing.hash('', lane)
   for (const stored of [empty, '', '*', 'x', '$2y$', '$2y$10$short', '$argon2id$', 'plain', '!']) {
-    t.equal(await hashing.verify(stored, '', lane), false, stored)
-    if (stored !== empty) t.equal(await hashing.verify(stored, stored, lane), false, stored)
+    t.equal(await hashing.verify(stored, '', lane), 'none', stored)
+    if (stored !== empty) t.equal(await hashing.verify(stored, stored, lane), 'none', stored)
     if (stored !== empty) t.equal(needsRehash(stored), true)
   }
   t.equal(needsRehash(empty), false)
@@ -38,16 +38,16 @@ t.test('rejects every password for an invalid hash, and the empty password alway
 
 t.test('queues only in the lane of the address, and frees every thread afterwards', async (t) => {
   const hashing = open(t)
-  const work: Promise<boolean>[] = []
+  const work: Promise<PasswordMatch>[] = []
   while (!hashing.isFull(lane)) work.push(hashing.verify('x', 'x', lane))
   t.equal(hashing.queued, 50)
   const refusal = { statusCode: 503, code: 'unavailable', headers: { 'retry-after': '2' } }
   const other = hashing.verify('x', 'x', { kind: 'address', key: '192.0.2.2' })
   t.equal(hashing.queued, 51, 'another address has its place')
   await Promise.all([t.rejects(hashing.hash('x', lane), refusal), t.rejects(hashing.verify(null, 'x', lane), refusal)])
-  t.strictSame(new Set(await Promise.all([...work, other])), new Set([false]))
+  t.strictSame(new Set(await Promise.all([...work, other])), new Set(['none']))
   t.equal(hashing.queued, 0)
-  t.equal(await hashing.verify(await hashing.hash('x', lane), 'x', lane), true)
+  t.equal(await hashing.verify(await hashing.hash('x', lane), 'x', lane), 'canonical')
 })
 
 const isLinux = process.platform === 'linux'
@@ -81,9 +81,9 @@ t.test('rejects checks that no thread has before the process ends, and completes
   const refusal = { statusCode: 503, code: 'unavailable', headers: { 'retry-after': '2' } }
   await t.rejects(hashing.hash('x', lane), refusal)
   const outcomes = await Promise.allSettled(work)
-  t.match(outcomes, [{ value: false }, { value: false }, ...Array.from({ length: 3 }, () => ({ reason: refusal }))])
+  t.match(outcomes, [{ value: 'none' }, { value: 'none' }, ...Array.from({ length: 3 }, () => ({ reason: refusal }))])
   t.equal(hashing.isFull(lane), false)
-  t.equal(await hashing.verify('x', 'x', lane), false, 'a free thread continues to check')
+  t.equal(await hashing.verify('x', 'x', lane), 'none', 'a free thread continues to check')
 })
 
 t.test('gives a thread its next check before it finishes the last one, unless there are legacy hashes', async (t) => {

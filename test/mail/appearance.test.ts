@@ -54,7 +54,7 @@ async function mailed(svc: TestApp, name: string, language: string | null = null
   const draft = drafts[name]
   if (!draft) throw new Error(`No draft ${name}`)
   await svc.database.transaction((tx) =>
-    svc.app.mail.queue(tx, { to, language, ...draft }, { userId: null, ipAddress: null }),
+    svc.app.mail.queue(tx, { to, language, ...draft }, { share: 'guest', userId: null, ipAddress: null }),
   )
   const mail = (await svc.mailbox.to(to)).at(-1)
   if (!mail) throw new Error('No mail')

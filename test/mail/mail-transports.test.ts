@@ -16,7 +16,7 @@ const queue = ({ app, database }: TestApp, address = to) =>
     app.mail.queue(
       tx,
       { to: address, template: 'verify-email', language: null, data: { link, minutes: 60 } },
-      { userId: null, ipAddress: null },
+      { share: 'guest', userId: null, ipAddress: null },
     ),
   )
 const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })

@@ -12,7 +12,7 @@ const to = 'ada@example.com'
 const link = 'https://app.example.com/verify?a=1&b="2"'
 
 const queue = ({ app, database }: TestApp, draft: MailDraft) =>
-  database.transaction((tx) => app.mail.queue(tx, draft, { userId: null, ipAddress: null }))
+  database.transaction((tx) => app.mail.queue(tx, draft, { share: 'guest', userId: null, ipAddress: null }))
 const recipient = (email: string) => ({
   id: 1,
   email,

@@ -21,7 +21,7 @@ mail: { url: "smtp://me:mail-secret@mail.example.com:587" }
 oauth: { access_token_ttl: 300s }
 rate_limits: { login: 3/1m, global: null }
 stateful: [a.example, "\${HOST}"]
-webhooks: [{ url: "https://a.example", secret: { file: hook.secret }, events: ["*"] }]
+webhooks: [{ url: "https://a.example/services/path-secret?token=query-secret", secret: { file: hook.secret }, events: ["*"] }]
 `,
   )
   file(
@@ -73,6 +73,7 @@ webhooks: [{ url: "https://a.example", secret: { file: hook.secret }, events: ["
   t.strictSame(all.get('rate_limits.login'), { value: '3/1m', ...inFile(8) })
   t.strictSame(all.get('rate_limits.global'), { value: null, ...inFile(8) })
   t.strictSame(all.get('stateful'), { value: ['a.example', 'b.example'], ...inFile(9), variable: true })
+  t.strictSame(all.get('webhooks[0].url'), { value: 'https://a.example/…', ...inFile(10) })
   t.strictSame(all.get('webhooks[0].secret'), { value: null, ...inFile(10), isSecret: true })
   t.strictSame(all.get('social.acme.client_id'), { value: 'a', ...inFile(3, 'more.yaml') })
   t.strictSame(all.get('social.acme.client_secret'), { value: null, ...inFile(3, 'more.yaml'), isSecret: true })

@@ -111,7 +111,8 @@ t.test('loses only requests in flight at a crash while workers are replaced, rel
 
 t.test('combines the metrics, limits, logs and shutdown of all workers', async (t) => {
   const port = await freePort()
-  const svc = await start(t, { metrics: { port }, rate_limits: { global: '60/1h' } })
+  // A loopback address has ten times this budget.
+  const svc = await start(t, { metrics: { port }, rate_limits: { global: '6/1h' } })
   const scrape = async () => Scrape.of(port)
   const ask = async (count: number) => {
     for (let n = 0; n < count; n++) t.equal((await machineToken(svc, 'robot')).statusCode, 200)

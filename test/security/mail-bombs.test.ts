@@ -92,6 +92,8 @@ t.test('counts resends and resets of many accounts for the mailbox together', as
   t.equal(await svc.database.prisma.event.count({ where: { type: 'verification_sent' } }), 6)
 
   const stranger = await visitor(svc)
+  for (let i = 0; i < 6; i++)
+    await stranger.post('/forgot-password', { email: `victim+a${i}@example.com` }, from(100 + i))
   const answers: string[] = []
   for (const [i, email] of ['victim+1@example.com', 'victim@example.com', 'unknown@example.com'].entries()) {
     const answer = await stranger.post('/forgot-password', { email }, from(200 + i))

@@ -54,9 +54,9 @@ t.test('delays a notice beyond the limit by an hour at most, and never drops it'
   await svc.createUser({ email: 'victim@example.com' })
   const spa = svc.browser()
   await spa.signIn('victim@example.com')
+  const budget = { max: 6, window: 24 * hour, block: 'growing' } as const
   for (let i = 0; i < 6; i++) {
-    const browser = await visitor(svc)
-    t.equal((await browser.post('/register', registration(`victim+${i}@example.com`))).statusCode, 201)
+    await svc.app.counters.hit('mails-to:notice:victim@example.com', budget, svc.clock.now())
   }
   const before = (await svc.mailbox.all()).length
   const body = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }

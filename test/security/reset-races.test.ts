@@ -43,7 +43,7 @@ t.test('mails a reset link right after an undo, even if an attacker requested on
   const attacker = await confirmedBrowser(svc, email)
   await attacker.put('/user/profile-information', { name: 'Ada', email: 'evil@example.com' })
   await svc.browser().post('/forgot-password', { email: 'evil@example.com' }, sameOrigin)
-  t.ok(await gotLink(svc, 'evil@example.com'))
+  t.notOk(await gotLink(svc, 'evil@example.com'), 'a mailbox that its owner may still lose opens nothing')
   const notices = (await svc.mailbox.to(email)).map(({ text }) => /http:\S+(\/email\/undo\/\S+)/.exec(text)?.[1])
   const undone = await svc.app.inject({
     method: 'POST',
@@ -58,7 +58,7 @@ t.test('mails a reset link right after an undo, even if an attacker requested on
 
 t.test('mails a reset link to a new address although the old one just got one', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
-  const { email } = await svc.createUser()
+  const { email } = await svc.createUser({ verified: false })
   const spa = await confirmedBrowser(svc, email)
   const forgot = (address: string) => svc.browser().post('/forgot-password', { email: address }, sameOrigin)
   await forgot(email)

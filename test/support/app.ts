@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { buildApp } from '../../src/app.ts'
@@ -115,6 +115,17 @@ function awaitReplicas(t: Test, app: FastifyInstance, url: string): void {
   }
 }
 
+/** Where requests come from in a test without a proxy: a public address, because private ones have larger budgets. */
+export const publicAddress = '203.0.113.77'
+
+/** Sends injected requests from this address, unless they name another one. */
+function injectFrom(app: FastifyInstance, remoteAddress: string): void {
+  const inject = app.inject.bind(app) as (options: InjectOptions) => Promise<LightMyRequestResponse>
+  const from = (options: InjectOptions | string) =>
+    inject({ remoteAddress, ...(typeof options === 'string' ? { url: options } : options) })
+  app.inject = from as typeof app.inject
+}
+
 /** Builds svc as it runs, on the engine of this run of the suite; closed with the test. */
 export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   // First, so that it runs after the other teardowns.
@@ -149,6 +160,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   })
   const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false, hashing })
   awaitReplicas(t, app, where.url)
+  if (!config.current().server.trust_proxy.some((range) => range.startsWith('127.'))) injectFrom(app, publicAddress)
   await app.ready()
   t.teardown(async () => {
     await app.close()

@@ -19,7 +19,8 @@ export async function startWithAda(
   t.teardown(database.drop)
   const cwd = temporaryDirectory(t)
   const port = await freePort()
-  writeFileSync(join(cwd, 'svc.yaml'), stringify({ app: { url: `http://localhost:${port}` }, ...settings }))
+  const app = { url: `http://localhost:${port}`, ...Object(settings.app) }
+  writeFileSync(join(cwd, 'svc.yaml'), stringify({ ...settings, app }))
   const all = {
     DATABASE_URL: database.url,
     SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',

@@ -43,7 +43,7 @@ t.test('sends signed messages about the chosen events', async (t) => {
       outcome: 'success',
       user_id: user.id,
       user: { id: user.id, email: user.email },
-      ip_address: '127.0.0.1',
+      ip_address: '203.0.113.77',
       details: {},
     },
   })

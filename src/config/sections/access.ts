@@ -84,12 +84,10 @@ export const accessSections = {
       description:
         'The SameSite attribute of the cookies. With lax, a link in a mail finds the session. With strict, a page that another site links to loads a second time to get the cookies. none requires secure.',
     }),
-    secure: Type.Unsafe<'auto' | boolean>({
-      enum: ['auto', true, false],
+    secure: choice(['auto', true, false], {
       default: 'auto',
+      reload: 'restart',
       description: 'Whether cookies are sent over https only. auto follows the scheme of app.url.',
-      'x-svc-expected': 'auto, true or false',
-      'x-svc-reload': 'restart',
     }),
     remember_lifetime: duration({
       default: '400d',
@@ -97,12 +95,9 @@ export const accessSections = {
       description: 'How long a remembered browser stays signed in. 400d is the maximum that browsers accept.',
     }),
     remember_days: formerDuration({ replacement: 'remember_lifetime', unit: 'd', minimum: 1, max: '3650d' }),
-    login_failure_status: Type.Unsafe<401 | 422>({
-      enum: [401, 422],
+    login_failure_status: choice([401, 422], {
       default: 401,
       description: 'The status of a failed login. Some clients, such as breeze-next, show errors only for 422.',
-      'x-svc-expected': '401 or 422',
-      'x-svc-reload': 'live',
     }),
   }),
   cors: section('Cross-origin requests (CORS).', {

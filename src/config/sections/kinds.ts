@@ -57,8 +57,17 @@ export function flag(key: Key<boolean>) {
   return Type.Boolean(annotated(key))
 }
 
-export function choice<const Values extends string[]>(values: readonly [...Values], key: Key<Values[number]>) {
-  return Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...annotated(key) })
+export function choice<const Values extends (string | number | boolean)[]>(
+  values: readonly [...Values],
+  key: Key<Values[number]>,
+) {
+  const isText = values.every((value) => typeof value === 'string')
+  const expected = isText ? {} : { expected: `${values.slice(0, -1).join(', ')} or ${values.at(-1)}` }
+  return Type.Unsafe<Values[number]>({
+    ...(isText ? { type: 'string' } : {}),
+    enum: [...values],
+    ...annotated({ ...expected, ...key }),
+  })
 }
 
 interface DurationKey extends Key<string> {

@@ -1,5 +1,5 @@
 import { guardSection } from './guard.ts'
-import { duration, entry, flag, integer, list, nullable, rate, secrets, section, text } from './kinds.ts'
+import { duration, entry, flag, integer, list, nullable, rate, secrets, secretUrl, section, text } from './kinds.ts'
 
 /** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
 export const operationSections = {
@@ -8,7 +8,7 @@ export const operationSections = {
     login_address: rate({
       default: '100/10m',
       description:
-        "Failed sign-ins from one address (IPv6: one /64) to all accounts, against attackers who try one password on many accounts. Does not apply to browsers that signed in to the account before. Not enforced while forwarded headers arrive from an address outside server.trust_proxy, because all users would share the proxy's address.",
+        'Failed sign-ins from one address (IPv6: one /64) to all accounts, against attackers who try one password on many accounts. Does not apply to browsers that signed in to the account before. A loopback or private address outside server.trust_proxy has ten times this budget, and that of each other limit by address, because it is usually a proxy.',
     }),
     exempt: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
@@ -32,7 +32,7 @@ export const operationSections = {
     authorization: rate({
       default: '1000/10m',
       description:
-        'Stored authorization requests, pushed requests and device codes, from one address or by one signed-in user. svc stores each for up to two hours. While no user is signed in, a cookie holds the authorization request unless it is longer than 2 KB. Does not apply to confidential clients at /oauth/par and /oauth/device/code. Not enforced by address while forwarded headers arrive from an address outside server.trust_proxy.',
+        'Stored authorization requests, pushed requests and device codes, from one address or by one signed-in user. svc stores each for up to two hours. While no user is signed in, a cookie holds the authorization request unless it is longer than 2 KB. Does not apply to confidential clients at /oauth/par and /oauth/device/code.',
     }),
     authorization_total: rate({
       default: '100000/1h',
@@ -81,7 +81,7 @@ export const operationSections = {
   }),
   webhooks: list(
     entry('A receiver of webhooks.', {
-      url: text({
+      url: secretUrl({
         format: 'web-url',
         example: 'https://hooks.example/svc',
         description: 'The URL that receives the events.',

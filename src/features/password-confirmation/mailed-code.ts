@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../../crypto/hash.ts'
 import { deriveKeys } from '../../crypto/keys.ts'
 import { typedCode } from '../../login/typed-code.ts'
+import { shareOf } from '../../users/account-mail.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 
@@ -35,7 +36,7 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
   const language = user.language ?? origin.language
   const mail = { to: user.email, template: 'confirmation-code', language, data, expiresAt } as const
   await app.database.transaction(async (tx) => {
-    await app.mail.queue(tx, mail, { userId: user.id, ipAddress: origin.ipAddress })
+    await app.mail.queue(tx, mail, { share: shareOf(user, user.email), userId: user.id, ipAddress: origin.ipAddress })
     await recordEvent(tx, origin, { type: 'confirmation_code_sent', userId: user.id })
   })
   // Stored last, so that a rejected mail keeps the earlier code.

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Tx } from '../../database/database.ts'
 import { validationFailed } from '../../errors.ts'
+import type { MailShare } from '../../mail/budget.ts'
 import type { MailDraft } from '../../mail/mail.ts'
 import { linkTo } from '../../pages/links.ts'
+import { noteUnsent } from '../../users/account-mail.ts'
 import {
   type EventContext,
   eventContext,
@@ -13,7 +15,7 @@ import {
   requestOrigin,
 } from '../../users/events.ts'
 import { canonicalEmail, type User } from '../../users/user.ts'
-import { findUserByEmail } from '../../users/users.ts'
+import { findUserByEmail, isAddressInDoubt } from '../../users/users.ts'
 import { replaceReset } from './store.ts'
 
 /** Message of the form, the same for every address. */
@@ -32,9 +34,11 @@ type Requested = RequestOrigin & { email: string; isAllowed?: boolean }
 export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
   const { server: app } = request
   const origin = eventContext(request)
+  // A known browser has its own counters, so that strangers cannot stop the mails of an account's owner.
+  const share = app.loginLimiter.signedInBefore(request, { email }) ? 'known' : 'guest'
   if (!app.config.current().passwords.reveal_unknown_email) {
     await app.database.transaction(async (tx) => {
-      const isAllowed = await countRequest(app, tx, email, origin)
+      const isAllowed = await countRequest(app, tx, email, { share, origin })
       const requested: Requested = { email, isAllowed, ...requestOrigin(origin) }
       await app.outbox.add(tx, kind, requested)
     })
@@ -43,22 +47,32 @@ export async function requestReset(request: FastifyRequest, email: string): Prom
   const found = await findUserByEmail(app.database, email)
   if (!found || found.user.disabled)
     throw validationFailed({ email: ["We can't find a user with that email address."] })
+  if (await isAddressInDoubt(app.database.prisma, found.user.id, origin.now)) {
+    throw validationFailed({
+      email: ['Sign in and verify this new address first, or undo the change by the link in our mail.'],
+    })
+  }
   const isSent = await app.database.transaction((tx) =>
     sendLink(app, tx, origin, found.user, (mail) =>
-      app.mail.queue(tx, mail, { userId: null, ipAddress: origin.ipAddress }),
+      app.mail.queue(tx, mail, { share, userId: null, ipAddress: origin.ipAddress }),
     ),
   )
   if (!isSent) throw validationFailed({ email: ['Please wait before retrying.'] })
 }
 
 /** Counts a request for any address; returns whether to mail an account. Throws 429 if the source sent too many. */
-async function countRequest(app: FastifyInstance, tx: Tx, email: string, origin: EventContext): Promise<boolean> {
+async function countRequest(
+  app: FastifyInstance,
+  tx: Tx,
+  email: string,
+  { share, origin }: { share: MailShare; origin: EventContext },
+): Promise<boolean> {
   const { reset_throttle: window } = app.config.current().passwords
   const counters = app.counters.within(tx)
-  const counter = `reset-requests-for:${canonicalEmail(email)}`
+  const counter = `reset-requests-for:${share}:${canonicalEmail(email)}`
   const hit = window > 0 && (await counters.hit(counter, { max: 1, window, block: 'window' }, origin.now))
   if (hit && !hit.allowed) return false
-  const isAllowed = await app.mail.reserve(tx, email, origin.ipAddress)
+  const isAllowed = await app.mail.reserve(tx, email, { share, ipAddress: origin.ipAddress })
   // No mail, no wait: the next request may come as soon as the budget allows it.
   if (hit && !isAllowed) await counters.undo(counter)
   return isAllowed
@@ -69,12 +83,13 @@ export function answerRequests(app: FastifyInstance): void {
   app.outbox.handle<Requested>(kind, async ({ email, isAllowed, ...from }) => {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled) return
-    if (isAllowed === false) {
-      // The earlier link stays valid.
-      app.log.info({ userId: found.user.id }, 'password reset mail not sent, limit reached')
-      return
-    }
     const origin = laterContext(app, from)
+    const isInDoubt = await isAddressInDoubt(app.database.prisma, found.user.id, origin.now)
+    if (isInDoubt || isAllowed === false) {
+      // After a spent budget, the earlier link stays valid.
+      const reason = isInDoubt ? 'unverified_address' : 'mail_limit'
+      return noteUnsent(app, origin, { userId: found.user.id, template: 'reset-password', reason })
+    }
     await app.database.transaction((tx) =>
       sendLink(app, tx, origin, found.user, (mail) => app.mail.queueReserved(tx, mail)),
     )

@@ -6,7 +6,7 @@ import { endSessionsOf } from '../../login/end-sessions.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
-import { findUserByEmail, markVerified, setPassword } from '../../users/users.ts'
+import { findUserByEmail, isAddressInDoubt, markVerified, setPassword } from '../../users/users.ts'
 import { hasReset, takeReset } from './store.ts'
 
 /** Message after a successful reset. */
@@ -66,6 +66,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const userId = user.id
   const isReset = await app.database.transaction(async (tx) => {
     if (!(await takeReset(tx, user, form.token, validity, origin.now))) return false
+    if (await isAddressInDoubt(tx, userId, origin.now)) return false
     const isClaimed = await markVerified(tx, userId, user.email, origin.now)
     // The mail proves ownership of the address. Everything from before may belong to another person and is removed.
     if (isClaimed) {

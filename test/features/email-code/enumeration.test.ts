@@ -93,10 +93,10 @@ t.test('does not charge the mail to the source, which would reveal known address
   const { email } = await svc.createUser()
   await asking(svc, email)
   t.not(await mailedCode(svc, email), '')
-  t.strictSame(names, [`mails-to:${email}`])
+  t.strictSame(names, [`mails-to:guest:${email}`])
   await asking(svc, 'unknown@example.com')
   await svc.mailbox.all()
-  t.strictSame(names.slice(1), ['mails-to:unknown@example.com'])
+  t.strictSame(names.slice(1), ['mails-to:guest:unknown@example.com'])
 })
 
 t.test('answers the same for a right code of an address without an account', async (t) => {

@@ -102,7 +102,7 @@ t.test('completes an invitation only in the browser that started it, and once', 
   t.equal(await svc.database.prisma.user.count(), 0)
   const cookies = await grace.browser.browser.jar.clone()
   t.strictSame(redirectOf(await grace.visitor.back(back)), [302, '/'])
-  t.strictSame(redirectOf(await grace.visitor.back(back)), [302, '/oauth/login?error=invalid_state'], 'a second time')
+  t.strictSame(redirectOf(await grace.visitor.back(back)), [302, '/'], 'a second time')
   const copy = person(svc)
   for (const cookie of await cookies.getCookies('http://localhost:8000'))
     await copy.browser.browser.jar.setCookie(cookie, 'http://localhost:8000')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
+import { day } from '../../support/clock.ts'
 import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
 
 const password = "the owner's passphrase"
@@ -98,7 +99,7 @@ t.test('keeps passkeys, tokens and second factor of a verified account', async (
   t.equal(await svc.database.prisma.event.count({ where: { type: 'account_claimed' } }), 0)
 })
 
-t.test('treats an address after an immediate change as unverified', async (t) => {
+t.test('removes the access of a stranger who entered the address, when the change is final', async (t) => {
   const immediate = { ...settings, registration: { email_change: 'immediate' } }
   const svc = await buildTestApp(t, { settings: immediate })
   const attacker = await svc.createUser()
@@ -106,6 +107,7 @@ t.test('treats an address after an immediate change as unverified', async (t) =>
   const apiToken = await svc.createToken(attacker)
   const email = 'victim@example.com'
   t.equal((await spa.put('/user/profile-information', { name: 'M', email })).statusCode, 200)
+  svc.clock.advance(8 * day)
   t.equal((await reset(svc, email, await tokenFor(svc, email))).statusCode, 200)
   t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 401)
   t.equal((await spa.get('/api/user')).statusCode, 401)

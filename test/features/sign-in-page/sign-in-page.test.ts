@@ -209,7 +209,7 @@ t.test("replaces svc's pages by a configured front end, and links to it in mails
   t.equal(posted.statusCode, 404)
   t.equal((await visitor.send(login, credentials(ada.email))).statusCode, 303, 'but keeps its sign-in page')
   t.equal((await visitor.open('/two-factor-challenge')).statusCode, 404)
-  t.strictSame(redirectOf(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173'])
+  t.strictSame(redirectOf(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173/'])
   await new ScriptlessBrowser(svc).send(forgot, { email: ada.email })
   const mail = (await svc.mailbox.to(ada.email)).find(({ text }) => text.includes('reset-password'))
   t.match(mail?.text, /http:\/\/localhost:5173\/reset-password\/[0-9a-f]{64}\?email=/)

@@ -73,6 +73,18 @@ t.test('unlocks a locked account by the button of a mailed page, once', async (t
   t.equal(again.statusCode, 303, 'the browser that unlocked is still known')
 })
 
+t.test('continues at the sign-in page of an application', async (t) => {
+  const svc = await buildTestApp(t, { settings: { links: { login: 'https://app.example/sign-in' } } })
+  const { email } = await svc.createUser()
+  await lock(svc, email)
+  const path = await link(svc, email, 1)
+  const owner = new ScriptlessBrowser(svc)
+  const [, token = ''] = /name="_token" value="([^"]*)"/.exec((await owner.open(path)).body) ?? []
+  const pressed = await owner.post(path, { _token: token })
+  t.equal(pressed.statusCode, 200)
+  t.equal(pressed.headers.refresh, '0; url=https://app.example/sign-in?return_to=%2F')
+})
+
 t.test('expires an unlock link, binds it to the password and its user, and accepts it once in parallel', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
