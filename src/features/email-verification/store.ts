@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../database/database.ts'
 import { isUniqueViolation } from '../../database/unique.ts'
-import { applyPendingEmail } from '../../users/email-change.ts'
+import { AddressHeld, applyPendingEmail } from '../../users/email-change.ts'
 import { type EventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { markVerified } from '../../users/users.ts'
@@ -38,7 +38,7 @@ export async function applyAddress(
       return 'applied'
     })
   } catch (error) {
-    if (isUniqueViolation(error)) return 'taken'
+    if (isUniqueViolation(error) || error instanceof AddressHeld) return 'taken'
     throw error
   }
 }
