@@ -1,5 +1,5 @@
 import fastifyRateLimit from '@fastify/rate-limit'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Rate } from '../config/units.ts'
 import { limitedAddress } from '../http/client-address.ts'
 import { budgetOfPeer } from '../http/peer-budget.ts'
@@ -54,7 +54,10 @@ declare module 'fastify' {
   }
 }
 
-/** Changes by a user at all routes without a limit of their own, because each writes events and calls webhooks. */
+/**
+ * Changes that a user makes in a session, at all routes without a limit of their own, because each writes events and calls
+ * webhooks. Programs with tokens are not limited: they create tokens, whose number is limited.
+ */
 const changes: Rate = { max: 300, window: 60_000 }
 
 /** A rate that never rejects, in case a reload turns a limit off while the library reads it. */
@@ -128,12 +131,18 @@ export async function openRequestLimits(
       hooksFor: (route) => {
         const { config } = route
         const limit = config?.limit
-        if (!limit) return isGuarded(accessOf(route)) && !methodsOf(route).every(isSafeMethod) ? [countChange] : null
+        if (!limit) return isChange(route) ? [countChange] : null
         const checks = typeof limit === 'string' ? named[limit] : checksOf(limit)
         return [(request: FastifyRequest, reply: FastifyReply) => count(request, reply, checks)]
       },
     },
   }
+}
+
+/** Tests whether only the sessions of users can call the route, to change something. */
+function isChange(route: RouteOptions): boolean {
+  const access = accessOf(route)
+  return access.family === 'session' && isGuarded(access) && !methodsOf(route).every(isSafeMethod)
 }
 
 const rateOptions = (rate: () => Rate | null, keyOf: (request: FastifyRequest) => string | null) => ({
