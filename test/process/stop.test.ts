@@ -126,7 +126,7 @@ t.test('answers logins that wait for the hashing threads', async (t) => {
   t.equal((await svc.ended).code, 0)
   for (const answer of answers) {
     t.match(answer, /^HTTP\/1\.1 (422|429|503) /, 'answered, or asked to retry')
-    t.match(answer, /"code":"(validation_failed|too_many_requests|unavailable)"/)
+    t.match(answer, /"code":"(invalid_credentials|too_many_requests|unavailable)"/)
   }
   t.ok(answers.filter((answer) => answer.startsWith('HTTP/1.1 422')).length > 0, 'some were in flight')
 })

@@ -148,7 +148,7 @@ t.test('requires the second factor of a device', async (t) => {
   const svc = createClient({ baseUrl: url, token: null })
   const error = await svc.tokens.login(phone).catch((error) => error)
   t.type(error, TwoFactorRequiredError)
-  t.match(error, { status: 422, code: 'validation_failed' })
+  t.match(error, { status: 422, code: 'two_factor_required' })
   const wrong = await svc.tokens.login({ ...phone, code: '000000' }).catch((error) => error)
   t.type(wrong, ValidationError)
   t.notOk(wrong instanceof TwoFactorRequiredError, 'a wrong code is invalid input')
