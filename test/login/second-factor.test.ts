@@ -18,7 +18,7 @@ t.test('completes the sign-in with a valid code, and keeps it waiting after an i
   await guest.get('/svc/csrf-cookie')
   t.strictSame(
     (await guest.post(challenge, { code: ada.code() })).json().errors,
-    { code: [invalidCode] },
+    { code: ['The challenge is invalid or has expired.'] },
     'no sign-in waits',
   )
 
@@ -173,7 +173,7 @@ t.test('asks for the code at device login, and reveals this only with the right 
   const ada = await enableTwoFactor(svc)
   const missing = await deviceWithFactor(svc, ada.email, {})
   t.equal(missing.statusCode, 422)
-  t.strictSame(missing.json().errors, { code: [invalidCode] })
+  t.strictSame(missing.json().errors, { code: ['Enter the code of your second factor.'] })
   const wrong = await deviceWithFactor(svc, ada.email, { recovery_code: 'x' })
   t.strictSame(wrong.json().errors, { recovery_code: [invalidRecovery] })
   const guess = await deviceWithFactor(svc, ada.email, { password: 'wrong', code: ada.code() })

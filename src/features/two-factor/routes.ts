@@ -5,7 +5,7 @@ import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { isSet } from '../../http/flag.ts'
 import { Type } from '../../json-schema.ts'
 import { challengedUser, completeChallenge } from '../../login/challenge.ts'
-import { secondFactorErrors, secondFactorRefused } from '../../login/second-factor.ts'
+import { secondFactorErrors } from '../../login/second-factor.ts'
 import { findTwoFactor } from '../../users/two-factor.ts'
 import { disable, enable, regenerate } from './change.ts'
 import { ChallengeBody, ConfirmBody, EnableBody, QrCodeAnswer, SecretAnswer } from './schemas.ts'
@@ -33,7 +33,9 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       if (!(await completeChallenge(request, reply, request.body))) {
-        throw (await challengedUser(request)) ? secondFactorRefused(request.body) : challengeExpired('code')
+        throw (await challengedUser(request))
+          ? validationFailed(secondFactorErrors(request.body))
+          : challengeExpired('code')
       }
       return reply.code(204).send(null)
     },

@@ -184,7 +184,7 @@ t.test('counts a passkey with user verification as both factors, and asks for a 
   const once = { userVerified: false }
   const asked = await device.passkey(authenticator, once)
   t.equal(asked.statusCode, 422, asked.body)
-  t.match(asked.json(), { code: 'validation_failed', errors: { code: [String] }, challenge: String })
+  t.match(asked.json(), { code: 'two_factor_required', errors: { code: [String] }, challenge: String })
   t.same(Object.keys(asked.json().errors), ['code'])
   const { challenge } = asked.json()
   t.match((await device.token({ challenge, code: ada.wrong() })).json(), { errors: { code: [String] } })

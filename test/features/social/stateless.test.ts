@@ -146,7 +146,7 @@ t.test('returns a challenge for the second factor without a session, for one att
   t.match(callback.json(), { errors: { code: [String] }, challenge: String })
   const asked = await exchange(svc, await handIn(svc, 'grace'))
   t.equal(asked.statusCode, 422)
-  t.match(asked.json(), { code: 'validation_failed', errors: { code: [String] }, challenge: String })
+  t.match(asked.json(), { code: 'two_factor_required', errors: { code: [String] }, challenge: String })
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
   const late = callback.json().challenge
   for (const odd of ['x', `${late.slice(0, -4)}AAAA`, late.slice(1), 'a.b.c', '__proto__']) {

@@ -95,7 +95,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         params,
         consumes: [formType],
         body: AnswerBody,
-        response: { 200: continuing, 303: Type.Null({ description: 'Back to the authorization.' }) },
+        response: { 200: continuing },
       },
     },
     async (request, reply) => {

@@ -260,7 +260,7 @@ const withNonce = (response: Record<number, TSchema>) =>
   Object.fromEntries(Object.entries(response).map(([status, schema]) => [status, { ...schema, headers: dpopNonce }]))
 
 /** Paths that always answer with a page, or always redirect. */
-const pagesOnly = ['GET /oauth/device', 'GET /oauth/logout/success']
+const pagesOnly = ['GET /oauth/device', 'GET /oauth/logout/success', 'POST /oauth/logout/confirm']
 
 function pagesOf(path: string, method: string) {
   const name = `${method} ${path}`

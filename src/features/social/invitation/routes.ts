@@ -32,7 +32,7 @@ const invitationRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { b
         params: Params,
         consumes: [formType],
         body: Form,
-        response: { 200: continuing, 303: Type.Null({ description: 'Back to the invitation, with `error`.' }) },
+        response: { 200: continuing },
       },
     },
     async (request, reply) => {
