@@ -240,7 +240,7 @@ export function secondFactorMissing(status: 401 | 422, options: Pick<HttpErrorOp
   return new HttpError(status, 'two_factor_required', text, { ...options, ...more })
 }
 
-/** 422 for a sign-in that no longer waits for its second factor. `field` is the field that names it. */
+/** 422 for a sign-in that does not wait for a second factor any more; `field` gets the message. */
 export function challengeExpired(field: 'challenge' | 'code'): HttpError {
   const text = 'The challenge is invalid or has expired.'
   return new HttpError(422, 'challenge_expired', text, { errors: { [field]: [text] } })

@@ -68,8 +68,8 @@ const validateBody: Step = {
 
 /**
  * Every check of a request, in order; the first that fails answers. Unknown paths and methods (404, 405) come before all
- * of them. The order is a contract with clients: 401 and 403, then 400, 413 and 415, then 419, 429, 403
- * for an unverified address and 423, and 422 last.
+ * of them. The order is a contract with clients: 401, 403 for a missing right, 400, 413 and 415,
+ * 419, 429, 403 for an unverified address, 423, and 422 last.
  */
 export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods }: PipelineParts): readonly Step[] => [
   // First, so that error responses have the deprecation headers too.

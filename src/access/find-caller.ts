@@ -3,6 +3,7 @@ import { HttpError, secondFactorMissing, unauthenticated } from '../errors.ts'
 import { logAdvice } from '../http/advice.ts'
 import { only, type Step, type StepHook } from '../http/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
+import { waitsForSecondFactor } from './diagnosis/cookies.ts'
 import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
 import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { accessOf, isGuarded, isGuest } from './route-access.ts'
@@ -27,9 +28,9 @@ declare module 'fastify' {
   }
 }
 
-/** 401, with a code of its own for a session that waits for the second factor. */
-const noCaller = ({ session, server }: FastifyRequest): HttpError =>
-  (session?.pendingLogin?.expiresAt ?? 0) > server.clock.now() ? secondFactorMissing(401) : unauthenticated()
+/** Returns the 401 for a request without a caller. Its code tells a session that waits for the second factor. */
+const noCaller = (request: FastifyRequest): HttpError =>
+  waitsForSecondFactor(request) ? secondFactorMissing(401) : unauthenticated()
 
 interface CallerParts {
   bearers: BearerChecks

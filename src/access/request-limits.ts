@@ -55,8 +55,8 @@ declare module 'fastify' {
 }
 
 /**
- * Changes that a user makes in a session, at all routes without a limit of their own, because each writes events and calls
- * webhooks. Programs with tokens are not limited: they create tokens, whose number is limited.
+ * Limits how often a user changes something in a session, at the routes without another limit: each change writes events
+ * and calls webhooks.
  */
 const changes: Rate = { max: 300, window: 60_000 }
 
@@ -84,7 +84,7 @@ export async function openRequestLimits(
   const globalRate = () => app.config.current().rate_limits.global
   await app.register(fastifyRateLimit, {
     global: false,
-    ...rateOptions(globalRate, keyGenerators.address),
+    ...rateOptions(globalRate, 'address'),
     keyGenerator: (request) => `requests:${keyGenerators.address(request)}`,
     store: rateLimitStore(app.clock, counters.global, counters.routes),
   })
@@ -93,7 +93,7 @@ export async function openRequestLimits(
     const current = () => (typeof rate === 'string' ? app.config.current().rate_limits[rate] : rate)
     return by.map((kind) =>
       app.createRateLimit({
-        ...rateOptions(current, keyGenerators[kind]),
+        ...rateOptions(current, kind),
         keyGenerator: (request) => `${name}:${keyGenerators[kind](request)}`,
         allowList: (request) => current() === null || keyGenerators[kind](request) === null,
       }),
@@ -139,16 +139,16 @@ export async function openRequestLimits(
   }
 }
 
-/** Tests whether only the sessions of users can call the route, to change something. */
+/** Tests whether a route changes something and accepts only the sessions of users. */
 function isChange(route: RouteOptions): boolean {
   const access = accessOf(route)
   return access.family === 'session' && isGuarded(access) && !methodsOf(route).every(isSafeMethod)
 }
 
-const rateOptions = (rate: () => Rate | null, keyOf: (request: FastifyRequest) => string | null) => ({
+const rateOptions = (rate: () => Rate | null, kind: keyof typeof keyGenerators) => ({
   max: (request: FastifyRequest) => {
     const current = rate() ?? unlimited
-    const isByAddress = keyOf(request) === keyGenerators.address(request)
+    const isByAddress = kind === 'address' || (kind === 'caller' && keyGenerators.user(request) === null)
     return (isByAddress ? budgetOfPeer(request, current) : current).max
   },
   timeWindow: () => (rate() ?? unlimited).window,

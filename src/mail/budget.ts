@@ -157,6 +157,7 @@ const addressBudget = (kind: MailKind, ipAddress: string) => `${kind}s-of:${limi
 function budgetsOf({ max }: Rate, kind: MailKind, to: string, { share, userId, ipAddress }: MailCause): NamedHit[] {
   // After `max` mails, each further mail waits longer: 30 s, 1 m, 2 m … 1 h. A window without mail resets the delay.
   const own: LimitRule = { max: Math.max(2, max), window: day, block: 'growing' }
+  // A queued mail has no connection, so a private address counts as a proxy even if a trusted proxy reported it.
   const factor = addressShare * (ipAddress !== null && isPrivateAddress(ipAddress) ? proxyShare : 1)
   const shared: LimitRule = { max: Math.max(2, factor * max), window: hour, block: 'growing' }
   return [

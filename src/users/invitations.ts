@@ -124,7 +124,7 @@ export async function listInvitations(
   return (await prisma.invitation.findMany({ where, orderBy: { id: 'asc' }, take })).map(invitationOf)
 }
 
-/** Deletes an invitation, so that its link stops working; false if there is none. */
+/** Deletes an invitation, which invalidates its link; returns false if there is none. */
 export async function revokeInvitation(
   tx: Tx,
   origin: EventContext,

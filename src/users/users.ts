@@ -194,13 +194,11 @@ export async function clearPassword(tx: Tx, userId: number, now: number): Promis
 
 /**
  * Tests whether the address of an account is unverified and its owner can still get a verified one back. Until then the
- * mailbox of the new address opens nothing: neither a thief nor a person whose address a stranger entered owns the account.
+ * mailbox of the new address does not open the account: it may be a thief's, or belong to a person whose address a stranger entered.
  */
 export async function isAddressInDoubt(tx: Tx, userId: number, now: number): Promise<boolean> {
-  const id = BigInt(userId)
-  if ((await tx.user.count({ where: { id, emailVerifiedAt: null } })) === 0) return false
-  const undoable = { userId: id, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
-  return (await tx.emailChange.count({ where: undoable })) > 0
+  const undoable = { userId: BigInt(userId), appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
+  return (await tx.emailChange.count({ where: { ...undoable, user: { emailVerifiedAt: null } } })) > 0
 }
 
 /** Marks the address as verified; false if it was verified before or has changed. */

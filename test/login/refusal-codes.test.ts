@@ -31,7 +31,7 @@ t.test('names what an app lacks at POST /svc/token', async (t) => {
 })
 
 for (const status of [401, 422]) {
-  t.test(`answers ${status} with a code of its own to wrong credentials at POST /login`, async (t) => {
+  t.test(`answers ${status} invalid_credentials to a wrong password at POST /login`, async (t) => {
     const svc = await buildTestApp(t, { settings: { session: { login_failure_status: status } } })
     const { email } = await svc.createUser()
     for (const address of [email, 'nobody@example.com']) {

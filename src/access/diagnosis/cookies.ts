@@ -33,14 +33,16 @@ export function cookieProblem(request: FastifyRequest): Advice | null {
   return { message, key: 'session.cookie' }
 }
 
+/** Tests whether the session waits for the second factor of a sign-in that has not expired. */
+export const waitsForSecondFactor = ({ session, server }: FastifyRequest): boolean =>
+  (session?.pendingLogin?.expiresAt ?? 0) > server.clock.now()
+
 /** Explains why the session does not authenticate the request; null if it does. */
 export function sessionProblem(request: FastifyRequest): Advice | null {
   if (request.presentedSessionId === null || request.session.state?.row?.user) return null
-  if (request.session.pendingLogin)
-    return {
-      message: 'The session waits for the second factor. Complete the sign-in first.',
-      key: null,
-    }
+  if (waitsForSecondFactor(request)) {
+    return { message: 'The session waits for the second factor. Complete the sign-in first.', key: null }
+  }
   return { message: 'The session is anonymous, ended or expired. Sign in again.', key: null }
 }
 

@@ -5,6 +5,7 @@ import { strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { day } from '../../support/clock.ts'
 import { untilWaiting } from '../../support/hold.ts'
+import { confirmedBrowser } from '../../support/totp.ts'
 
 const settings = {
   registration: { email_change: 'immediate' },
@@ -47,9 +48,7 @@ for (const [name, enter] of Object.entries(entrances)) {
   t.test(`does not open a changed account by ${name} while the change can be undone`, async (t) => {
     const svc = await buildTestApp(t, { settings })
     const ada = await svc.createUser({ email: 'ada@example.com' })
-    const stranger = svc.browser()
-    await stranger.signIn('ada@example.com')
-    await stranger.post('/user/confirm-password', { password: 'correct horse' })
+    const stranger = await confirmedBrowser(svc, 'ada@example.com')
     await stranger.put('/user/profile-information', { name: 'Ada', email: 'evil@example.com' })
     const apiToken = await svc.createToken(ada)
     t.notOk(await enter(svc, 'evil@example.com'))
@@ -66,9 +65,7 @@ for (const [name, enter] of Object.entries(entrances)) {
   t.test(`hands a stranger's account to the owner of its address by ${name} when the change is final`, async (t) => {
     const svc = await buildTestApp(t, { settings })
     const stranger = await svc.createUser({ email: 'stranger@example.com' })
-    const browser = svc.browser()
-    await browser.signIn('stranger@example.com')
-    await browser.post('/user/confirm-password', { password: 'correct horse' })
+    const browser = await confirmedBrowser(svc, 'stranger@example.com')
     await browser.put('/user/profile-information', { name: 'M', email: 'victim@example.com' })
     const apiToken = await svc.createToken(stranger)
     t.notOk(await enter(svc, 'victim@example.com'), 'the stranger could still take it back')
@@ -85,9 +82,7 @@ t.test('gives an address to no other user while its user gives it up', async (t)
   const { database } = svc
   const ada = await svc.createUser({ email: 'ada@example.com' })
   const bob = await svc.createUser({ email: 'bob@example.com' })
-  const browser = svc.browser()
-  await browser.signIn('bob@example.com')
-  await browser.post('/user/confirm-password', { password: 'correct horse' })
+  const browser = await confirmedBrowser(svc, 'bob@example.com')
   const takers = {
     registration: async () => {
       const guest = await visitor(svc)

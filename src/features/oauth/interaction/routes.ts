@@ -115,13 +115,13 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         const refusal = { error: 'access_denied', error_description: 'The user denied the request.' }
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, refusal), 303)
       }
-      const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
-      if (details.prompt.name === 'select_account' && isTheirs && decision === 'continue') {
+      const { name: asked } = details.prompt
+      if (asked === 'select_account' && isTheirs(details, signedIn) && decision === 'continue') {
         const options = { mergeWithLastSubmission: true }
         const result = { select_account: {} }
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, options), 303)
       }
-      if (details.prompt.name !== 'consent' || !isTheirs || decision !== 'approve')
+      if (asked !== 'consent' || !isTheirs(details, signedIn) || decision !== 'approve')
         return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
       const scopes = scopesOf(details)
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
@@ -167,8 +167,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     reply: FastifyReply,
   ) {
     const signedIn = signedInOf(request)
-    const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
-    if (!signedIn || !isTheirs || isNewSignIn(details, signedIn)) return login(provider, details, request, reply)
+    if (!isTheirs(details, signedIn) || isNewSignIn(details, signedIn)) return login(provider, details, request, reply)
     const action = `/oauth/interaction/${details.uid}`
     const { client_id, redirect_uri } = details.params
     const { registry } = await oauthServer.current()
@@ -291,6 +290,10 @@ function requiresNewSignIn({ prompt, session }: Details, userId: number): boolea
     prompt.reasons.some((reason) => now.includes(reason)) && (session?.accountId ?? String(userId)) === String(userId)
   )
 }
+
+/** Tests whether the user who is signed in is the one of the authorization. */
+const isTheirs = ({ session }: Details, signedIn: SignedIn | null): signedIn is SignedIn =>
+  signedIn !== null && session?.accountId === String(signedIn.user.id)
 
 /** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
 const isNewSignIn = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>

@@ -61,9 +61,9 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       })
       const found = await findUserById(app.database, id)
       if (!found) throw keyReused()
-      // The response shows the account as it is now.
+      // A replay returns the current record, so it is a read.
       if (isReplay) {
-        await recordRead(request, id, '')
+        await recordRead(request, id, 'users')
         reply.header('idempotent-replayed', 'true')
       }
       return reply.code(201).header('etag', etagOf(found.user)).send(found.user)
