@@ -5,6 +5,7 @@ import { ConfigError } from './config/config-error.ts'
 import { CurrentConfig } from './config/current.ts'
 import { loadConfig, type ReadFile } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
+import { certificateHint } from './crypto/tls-errors.ts'
 import { MigrationError } from './database/migrations.ts'
 import { PoolerError } from './database/pooler.ts'
 import { isUnavailable } from './database/unavailable.ts'
@@ -82,6 +83,8 @@ function explanation(error: Error): string | null {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
     return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to a free address.`
   }
+  const hint = certificateHint(error, 'sslrootcert in database.url')
+  if (hint !== null) return `The database cannot be used: ${error.message}. ${hint}.`
   if (!isUnavailable(error) && !connectionRefusals.has(codeOf(error))) return null
   // A name with several addresses fails once per address.
   const reasons =

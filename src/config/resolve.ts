@@ -1,6 +1,7 @@
 import { resolve as absolute } from 'node:path'
 import { resolveFeatures } from './features.ts'
 import type { PlaceOf } from './findings.ts'
+import { isLoopback } from './hosts.ts'
 import { ownMessages } from './own-messages.ts'
 import type { Config, Settings } from './schema.ts'
 
@@ -23,10 +24,7 @@ export function resolveConfig(settings: Settings, cwd: string, placeOf: PlaceOf)
       secure: settings.session.secure === 'auto' ? url.protocol === 'https:' : settings.session.secure,
     },
     cors: { ...settings.cors, origins: settings.cors.origins?.map(originOf) ?? null },
-    mail: {
-      ...settings.mail,
-      url: settings.mail.url.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`),
-    },
+    mail: resolveMail(settings.mail, cwd, development),
     audit: {
       ...settings.audit,
       export: settings.audit.export?.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`) ?? null,
@@ -68,6 +66,16 @@ function resolveLanguages({ i18n, theme }: Settings, cwd: string): Config['i18n'
 export function resolveDatabase(url: string, cwd: string): Omit<Config['database'], 'prepared_statements'> {
   if (!url.startsWith('file:')) return { url, engine: 'postgresql', file: null }
   return { url, engine: 'sqlite', file: absolute(cwd, url.replace(/^file:(\/\/(?=\/))?/, '')) }
+}
+
+function resolveMail({ url, ...mail }: Settings['mail'], cwd: string, development: boolean) {
+  const isNear = development || isLoopback(URL.parse(url)?.hostname ?? '')
+  return {
+    ...mail,
+    url: url.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`),
+    tls: mail.tls ?? (isNear ? 'opportunistic' : 'required'),
+    ca_file: mail.ca_file && absolute(cwd, mail.ca_file),
+  }
 }
 
 function resolveLinks(links: Settings['links'], frontend: string): Config['links'] {

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { openSqliteReader } from './database.ts'
 import { type AppliedRow, applied, appliedOf } from './migrate.ts'
 import { type Engine, migrationsFolder, pendingMigrations, readMigrations } from './migrations.ts'
-import { connectTimeoutOf } from './postgresql-client.ts'
+import { connectionOptions } from './postgresql-client.ts'
 
 /** State of a database. */
 interface Inspection {
@@ -42,9 +42,8 @@ function inspectSqlite(file: string): Inspection {
 
 async function inspectPostgresql(url: string): Promise<Inspection> {
   const client = new pg.Client({
-    connectionString: url,
+    ...connectionOptions(url),
     application_name: 'svc doctor',
-    connectionTimeoutMillis: connectTimeoutOf(url),
     query_timeout: 5_000,
   })
   // A lost connection also rejects the query.

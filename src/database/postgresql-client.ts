@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 
@@ -36,19 +37,44 @@ export const messagesOf = (client: pg.ClientBase): Messages =>
 /** Seconds to wait for a connection. */
 const connectTimeout = 5
 
-/** Milliseconds to wait for a connection. The URL can set the seconds as in libpq: `?connect_timeout=10`. */
-export function connectTimeoutOf(url: string): number {
-  const given = URL.parse(url)?.searchParams.get('connect_timeout') ?? ''
-  return 1_000 * (/^[1-9]\d{0,3}$/.test(given) ? Number(given) : connectTimeout)
+/** Parameters that svc reads itself. The driver would treat `require` as a deprecated alias and print a warning. */
+const ownParameters = ['connect_timeout', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey']
+
+/** Returns the options of a connection. The parameters of the URL are those of libpq, which the configuration checks. */
+export function connectionOptions(text: string) {
+  const url = URL.parse(text)
+  const given = Object.fromEntries(ownParameters.map((name) => [name, url?.searchParams.get(name) ?? null]))
+  for (const name of ownParameters) url?.searchParams.delete(name)
+  return {
+    connectionString: url?.href ?? text,
+    connectionTimeoutMillis: 1_000 * Number(given.connect_timeout ?? connectTimeout),
+    keepAlive: true,
+    ssl: tlsOptions(given),
+  }
+}
+
+/**
+ * Returns the options of TLS; false for a connection in clear text. Unlike in libpq, `require` also verifies the
+ * certificate, because an attacker between svc and the database could otherwise read everything. `no-verify` encrypts
+ * only.
+ */
+function tlsOptions({ sslmode, sslrootcert, sslcert, sslkey }: Record<string, string | null>): pg.ClientConfig['ssl'] {
+  if (sslmode === 'disable') return false
+  const read = (name: string, file: string | null | undefined) => (file ? { [name]: readFileSync(file, 'utf8') } : {})
+  const files = { ...read('ca', sslrootcert), ...read('cert', sslcert), ...read('key', sslkey) }
+  if (!sslmode && Object.keys(files).length === 0) return false
+  return {
+    ...files,
+    ...(sslmode === 'no-verify' && { rejectUnauthorized: false }),
+    ...(sslmode === 'verify-ca' && { checkServerIdentity: () => undefined }),
+  }
 }
 
 /** Options of every pool: connections only to a server that accepts writes, because the rows of a standby may be old. */
 export function poolOptions(url: string) {
   return {
-    connectionString: url,
+    ...connectionOptions(url),
     Client: PrimaryClient,
-    connectionTimeoutMillis: connectTimeoutOf(url),
-    keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     async onConnect(client: pg.ClientBase) {
       if (!(client instanceof PrimaryClient && client.isStandby)) return

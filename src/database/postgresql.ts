@@ -2,7 +2,7 @@ import pg from 'pg'
 import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
 import { requireStatements } from './pooler.ts'
-import { connectTimeoutOf, messagesOf, poolOptions } from './postgresql-client.ts'
+import { connectionOptions, messagesOf, poolOptions } from './postgresql-client.ts'
 
 /** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
 const maxUse = 12_000
@@ -68,10 +68,8 @@ export async function preparePostgresql(
 ): Promise<void> {
   const connect = async (options: pg.ClientConfig = {}) => {
     const client = new pg.Client({
-      connectionString: url,
+      ...connectionOptions(url),
       application_name: 'svc migrations',
-      connectionTimeoutMillis: connectTimeoutOf(url),
-      keepAlive: true,
       ...options,
     })
     client.on('error', (error) => log?.warn({ err: error }, 'migration connection lost'))

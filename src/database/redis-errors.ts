@@ -1,9 +1,4 @@
-const unknownAuthority = new Set([
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-])
+import { certificateHint } from '../crypto/tls-errors.ts'
 
 /** The address of Redis, and whether a connection to it worked before. */
 export interface RedisState {
@@ -17,9 +12,10 @@ export function explainRedisErrors(text: string, errors: readonly Error[], state
   return [text.trim().replace(/\.$/, ''), ...hints].join('. ')
 }
 
-function hintFor({ code = '', message }: NodeJS.ErrnoException, { url, worked }: RedisState): string | null {
-  if (unknownAuthority.has(code))
-    return 'svc does not trust the certificate: set NODE_EXTRA_CA_CERTS to the file of its certificate authority'
+function hintFor(error: NodeJS.ErrnoException, { url, worked }: RedisState): string | null {
+  const hint = certificateHint(error, 'NODE_EXTRA_CA_CERTS')
+  if (hint !== null) return hint
+  const { code = '', message } = error
   // An outage causes the same errors, so there is no hint if a connection worked before.
   if (worked || !/ETIMEDOUT|ECONNRESET|EPIPE|CERTIFICATE_REQUIRED|no answer/.test(`${code} ${message}`)) return null
   return url?.startsWith('rediss:')

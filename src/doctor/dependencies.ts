@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
+import { certificateHint } from '../crypto/tls-errors.ts'
 import { inspectDatabase } from '../database/inspect.ts'
 import { pingRedis } from '../database/redis.ts'
 import { verifySmtp } from '../mail/smtp.ts'
@@ -31,7 +32,8 @@ export async function checkDatabase({ database }: Config): Promise<Check[]> {
     if (pending === 0) return [ok(check, `${database.engine} answers, and its schema is current.`)]
     return [warning(check, `Pending migrations: ${pending}. svc applies them when it starts.`)]
   } catch (error) {
-    return [failure(check, `The database cannot be used: ${reasonOf(error)}.`, key)]
+    const hint = certificateHint(error, 'sslrootcert in database.url')
+    return [failure(check, `The database cannot be used: ${reasonOf(error)}.${hint ? ` ${hint}.` : ''}`, key)]
   }
 }
 
@@ -66,7 +68,7 @@ export async function checkMail({ mail, app }: Config): Promise<Check[]> {
       await checkWritable(mail.url.slice('file:'.length))
       return [warning('mail', 'Mails are written to files and reach no one.', key)]
     }
-    const { isEncrypted, isAuthenticated } = await verifySmtp(new URL(mail.url))
+    const { isEncrypted, isAuthenticated } = await verifySmtp(mail)
     const as = isAuthenticated ? ' and the credentials' : ''
     if (isEncrypted || isLoopback(new URL(mail.url).hostname))
       return [ok('mail', `The mail server accepts the connection${as}.`)]

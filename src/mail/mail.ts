@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
+import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
@@ -118,7 +119,7 @@ class Postman {
   readonly #clock: Clock
   readonly #config: CurrentConfig
   readonly #openTransport: OpenTransport
-  #open: { url: string; transport: Transport } | null = null
+  #open: { target: string; transport: Transport } | null = null
 
   constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>, open: OpenTransport) {
     this.#openTransport = open
@@ -152,15 +153,17 @@ class Postman {
       data: Object.fromEntries(facts),
     })
     const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
-    await (await this.#transport(mail.url)).send(message, signal)
+    await (await this.#transport(mail)).send(message, signal)
   }
 
-  async #transport(url: string): Promise<Transport> {
-    const transport = this.#open?.url === url ? null : await this.#openTransport(url)
+  async #transport(mail: Config['mail']): Promise<Transport> {
+    const { url, tls, ca_file } = mail
+    const target = JSON.stringify([url, tls, ca_file])
+    const transport = this.#open?.target === target ? null : await this.#openTransport(mail)
     // A concurrent call may have opened the transport meanwhile.
-    if (transport && this.#open?.url !== url) {
+    if (transport && this.#open?.target !== target) {
       this.close()
-      this.#open = { url, transport }
+      this.#open = { target, transport }
     } else transport?.close()
     if (!this.#open) throw new Error('The mail server changed during delivery.')
     return this.#open.transport
@@ -173,8 +176,8 @@ declare module 'fastify' {
   }
 }
 
-/** Opens the transport of a `mail.url`. */
-export type OpenTransport = (url: string) => Promise<Transport>
+/** Opens the transport of the section `mail`. */
+export type OpenTransport = (mail: Config['mail']) => Promise<Transport>
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance, open: OpenTransport = openTransport): void {

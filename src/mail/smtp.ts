@@ -1,18 +1,28 @@
+import { readFileSync } from 'node:fs'
 import { createTransport, type NodemailerError } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
+import type { Config } from '../config/schema.ts'
+import { certificateHint } from '../crypto/tls-errors.ts'
 import { UndeliverableError } from '../jobs/lane.ts'
 import { composed, type Transport } from './message.ts'
 
 /** Timeouts, in milliseconds. */
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, dnsTimeout: 10_000, socketTimeout: 30_000 }
 
-/** The server of a URL, and every form of a secret that an error message could repeat. */
-function serverOf(url: URL) {
+/** The mail server and its TLS. */
+type Relay = Pick<Config['mail'], 'url' | 'tls' | 'ca_file'>
+
+/** The configured server, and every form of a secret that an error message could repeat. */
+function serverOf({ url: text, tls, ca_file }: Relay) {
+  const url = new URL(text)
   const user = decoded(url.username)
   const pass = decoded(url.password)
   const server = {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     secure: url.protocol === 'smtps:',
+    requireTLS: tls === 'required',
+    ignoreTLS: tls === 'none',
+    ...(ca_file !== null && { tls: { ca: readFileSync(ca_file, 'utf8') } }),
     ...(url.port && { port: Number(url.port) }),
     ...(user && { auth: { user, pass } }),
     ...timeouts,
@@ -21,8 +31,8 @@ function serverOf(url: URL) {
 }
 
 /** Connects and authenticates without sending a mail. Rejects without repeating a secret. */
-export async function verifySmtp(url: URL): Promise<{ isEncrypted: boolean; isAuthenticated: boolean }> {
-  const { server, secrets } = serverOf(url)
+export async function verifySmtp(relay: Relay): Promise<{ isEncrypted: boolean; isAuthenticated: boolean }> {
+  const { server, secrets } = serverOf(relay)
   const connection = new SMTPConnection(server)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   connection.on('error', reject)
@@ -42,9 +52,9 @@ export async function verifySmtp(url: URL): Promise<{ isEncrypted: boolean; isAu
   }
 }
 
-/** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS if offered. */
-export function smtpTransport(url: URL): Transport {
-  const { server, secrets } = serverOf(url)
+/** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS as `mail.tls` says. */
+export function smtpTransport(relay: Relay): Transport {
+  const { server, secrets } = serverOf(relay)
   const pool = createTransport({
     ...server,
     pool: true,
@@ -69,7 +79,14 @@ export function smtpTransport(url: URL): Transport {
 function failureOf(error: unknown, secrets: string[]): Error {
   if (!(error instanceof Error)) return new Error('The mail was not sent.')
   const forms = secrets.flatMap((text) => [text, encodeURIComponent(text), base64(text)])
-  const reason = forms.reduce((text, secret) => text.replaceAll(secret, '…'), error.message)
+  const hint = certificateHint(error, 'mail.ca_file')
+  const message = hint ? `${error.message}. ${hint}` : error.message
+  const reason = forms.reduce((text, secret) => text.replaceAll(secret, '…'), message)
+  // The server did not offer STARTTLS, or an attacker removed the offer.
+  if ('command' in error && error.command === 'STARTTLS')
+    return new Error(
+      'The mail server does not offer STARTTLS. Use smtps: in mail.url if it uses TLS from the start, or set mail.tls to opportunistic to send in clear text',
+    )
   return isRefusal(error) ? new UndeliverableError(reason) : new Error(reason)
 }
 

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '../config/schema.ts'
 import { forTerminal } from '../observability/terminal.ts'
 import { composed, type Transport } from './message.ts'
 
 /** A way to send mail. */
-export async function openTransport(url: string): Promise<Transport> {
+export async function openTransport(mail: Config['mail']): Promise<Transport> {
+  const { url } = mail
   if (url === 'log:') return printing
   if (url.startsWith('file:')) return writingTo(url.slice('file:'.length))
   const { smtpTransport } = await import('./smtp.ts')
-  return smtpTransport(new URL(url))
+  return smtpTransport(mail)
 }
 
 /** Prints the readable part of a mail. */

@@ -1,6 +1,7 @@
 import { CommandError } from '../commands.ts'
 import { isDatabaseUrl } from '../config/formats.ts'
 import { resolveDatabase } from '../config/resolve.ts'
+import { connectionUrlProblem } from '../config/url-parameters.ts'
 import type { Place } from '../database/copy/connection.ts'
 
 /** Reads the URL of a database. The error never repeats the URL, which may contain a password. */
@@ -11,5 +12,7 @@ export function placeOf(url: string, name: string): Place {
       `<${name}> must be file:<path> or postgresql://user:password@host:port/name. Percent-encode special characters of the password.`,
     )
   }
+  const problem = connectionUrlProblem(url)
+  if (problem !== null) throw new CommandError(`<${name}> ${problem}.`)
   return resolveDatabase(url, process.cwd())
 }

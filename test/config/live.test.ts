@@ -30,6 +30,9 @@ const unseen = [
   'rate_limits.exempt',
   'outbound.allow_private',
   'audit.retention',
+  // test/mail/tls.test.ts
+  'mail.tls',
+  'mail.ca_file',
   // test/event-export
   'audit.export',
   'webhooks',

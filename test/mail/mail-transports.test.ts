@@ -79,7 +79,10 @@ t.test('log: prints the text of the mail', async (t) => {
     date: new Date(0),
     name: '1',
   }
-  await (await openTransport('log:')).send(message, new AbortController().signal)
+  await (await openTransport({ url: 'log:', tls: null, ca_file: null, from: '' })).send(
+    message,
+    new AbortController().signal,
+  )
   process.stdout.write = write
   t.equal(
     printed.join(''),

@@ -15,6 +15,8 @@ export interface PostgresqlServer {
   halt(): Promise<void>
   /** Starts it again, on the same port. */
   restart(): Promise<void>
+  /** Offers TLS from now on, with these files of a certificate and its key. */
+  offerTls(files: { chain: string; key: string }): Promise<void>
   /** Makes it a standby from the next start on. */
   demote(): void
   /** Pauses all its processes: connections stay open without answers. */
@@ -100,7 +102,21 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
   }
   const [freeze, thaw] = [() => signalAll(child, 'SIGSTOP'), () => signalAll(child, 'SIGCONT')]
   const demote = () => writeFileSync(join(data, 'standby.signal'), '')
-  return { url, port, halt, restart: start, demote, freeze, thaw, stop }
+  const offerTls = async ({ chain, key }: { chain: string; key: string }) => {
+    for (const [name, file] of [
+      ['server.crt', chain],
+      ['server.key', key],
+    ] as const) {
+      writeFileSync(join(data, name), readFileSync(file), { mode: 0o600 })
+      if (owner) chownSync(join(data, name), owner.uid, owner.gid)
+    }
+    const admin = new pg.Client({ connectionString: url })
+    await admin.connect()
+    await admin.query('ALTER SYSTEM SET ssl = on')
+    await admin.query('SELECT pg_reload_conf()')
+    await admin.end()
+  }
+  return { url, port, offerTls, halt, restart: start, demote, freeze, thaw, stop }
 }
 
 /** Sends a signal to the server and to each process that it started, which are separate process groups. */

@@ -14,10 +14,15 @@ export interface ReceivedMail {
   headers: Record<string, string>
   /** Every byte, as text. */
   raw: string
+  /** Whether it came over TLS; only from a server. */
+  isEncrypted?: boolean
 }
 
 /** Overrides for a test server. */
-type Behaviour = Pick<SMTPServerOptions, 'onAuth' | 'onMailFrom' | 'onRcptTo' | 'authOptional' | 'hideSTARTTLS'> & {
+type Behaviour = Pick<
+  SMTPServerOptions,
+  'onAuth' | 'onMailFrom' | 'onRcptTo' | 'authOptional' | 'hideSTARTTLS' | 'disabledCommands' | 'cert' | 'key'
+> & {
   port?: number
   /** Called before a message is accepted; an error rejects it. */
   onMessage?: (mail: ReceivedMail) => Promise<void>
@@ -53,7 +58,7 @@ export class SmtpReceiver {
       logger: false,
       closeTimeout: 100,
       ...behaviour,
-      onData: (stream, { envelope }, done) => {
+      onData: (stream, { envelope, secure }, done) => {
         const chunks: Buffer[] = []
         stream.on('data', (chunk: Buffer) => chunks.push(chunk))
         stream.once('end', async () => {
@@ -61,7 +66,7 @@ export class SmtpReceiver {
             for (const { address } of envelope.rcptTo) {
               const mail = await parseMail(Buffer.concat(chunks), address)
               await onMessage?.(mail)
-              this.mails.push(mail)
+              this.mails.push({ ...mail, isEncrypted: secure })
             }
             done()
           } catch (error) {

@@ -5,6 +5,7 @@ import type { Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
 import { textFilesIn, textsWithPaths } from '../own-messages.ts'
 import type { Config } from '../schema.ts'
+import { certificateProblem, connectionUrlProblem } from '../url-parameters.ts'
 
 type Check = (config: Config, report: Report) => void
 
@@ -27,6 +28,8 @@ export const sectionChecks: readonly Check[] = [
   everythingIsNoScope,
   workersCanShareTheDatabase,
   sentinelsNameThePrimary,
+  connectionUrlsAreUnderstood,
+  mailCanBeEncrypted,
 ]
 
 function secretsAreLong({ app }: Config, report: Report): void {
@@ -148,8 +151,26 @@ function everythingIsNoScope({ scopes }: Config, report: Report): void {
   if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not allowed; list each scope')
 }
 
+function connectionUrlsAreUnderstood({ database, redis, mail }: Config, report: Report): void {
+  for (const [section, { url }] of Object.entries({ database, redis, mail })) {
+    const problem = url && connectionUrlProblem(url)
+    if (problem) report([section, 'url'], problem)
+  }
+}
+
+function mailCanBeEncrypted({ mail: { url, tls, ca_file } }: Config, report: Report): void {
+  if (url.startsWith('smtps:') && tls === 'none')
+    report(['mail', 'tls'], 'must not be none with smtps:, which always encrypts; use smtp: in mail.url')
+  if (ca_file === null) return
+  const problem = certificateProblem(ca_file)
+  if (problem) report(['mail', 'ca_file'], `${problem} (found "${ca_file}")`)
+}
+
 function sentinelsNameThePrimary({ redis }: Config, report: Report): void {
-  if (redis.sentinels.length === 0) return
+  if (redis.sentinels.length === 0) {
+    if (redis.sentinel_password !== null) report(['redis', 'sentinel_password'], 'requires redis.sentinels')
+    return
+  }
   if (redis.url === null) report(['redis', 'sentinels'], 'requires redis.url, such as redis://mymaster')
   else if (new URL(redis.url).port !== '')
     report(['redis', 'url'], 'must not have a port with sentinels, because its host is the name of the primary')

@@ -117,8 +117,22 @@ export const accountSections = {
       default: 'log:',
       format: 'mail-url',
       description:
-        'log: prints mails (development only). file:<directory> writes .eml files. smtp://user:password@host:port and smtps://… send mails; smtp: also encrypts if the server supports it. svc retries for about fifteen hours. The default needs no mail server.',
+        'log: prints mails (development only). file:<directory> writes .eml files. smtp://user:password@host:port and smtps://… send mails, smtps: with TLS from the start. svc retries for about fifteen hours. The default needs no mail server.',
     }),
+    tls: nullable(
+      choice(['required', 'opportunistic', 'none'], {
+        description:
+          'Whether svc encrypts an smtp: connection with STARTTLS. opportunistic sends in clear text if the server does not offer it, and so does svc if an attacker removes the offer. null means required in production, and opportunistic in development and for a server on loopback. No effect with smtps:.',
+        example: 'required',
+      }),
+    ),
+    ca_file: nullable(
+      text({
+        description:
+          'A PEM file with the certificate authorities of the mail server. null means those that Node.js trusts.',
+        example: '/etc/svc/mail-ca.pem',
+      }),
+    ),
     from: text({ default: 'svc <no-reply@localhost>', format: 'mailbox', description: 'The sender.' }),
   }),
   links: section(

@@ -94,7 +94,7 @@ export const serverSections = {
       format: 'database-url',
       reload: 'restart',
       description:
-        'file:<path> is embedded SQLite, for one node. postgresql://user:password@host:port/name is for several nodes; with ?connect_timeout=10, svc waits 10 seconds for a connection instead of 5. The default needs no installation.',
+        'file:<path> is embedded SQLite, for one node. postgresql://user:password@host:port/name is for several nodes; ?sslmode=verify-full&sslrootcert=/etc/svc/ca.pem encrypts the connection, and docs/deployment.md lists the other parameters. The default needs no installation.',
     }),
     prepared_statements: flag({
       default: true,

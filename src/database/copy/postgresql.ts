@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type AppliedRow, applied } from '../migrate.ts'
-import { connectTimeoutOf } from '../postgresql-client.ts'
+import { connectionOptions } from '../postgresql-client.ts'
 import { bookkeeping, type CopyConnection, sortTables } from './connection.ts'
 import { fromPostgresql, kindOf, postgresqlTypes, type Row, readRow, type Table, toPostgresql } from './values.ts'
 
@@ -36,10 +36,8 @@ export class PostgresqlCopy implements CopyConnection {
 
   static async open(url: string): Promise<PostgresqlCopy> {
     const client = new pg.Client({
-      connectionString: url,
+      ...connectionOptions(url),
       application_name: 'svc copy',
-      connectionTimeoutMillis: connectTimeoutOf(url),
-      keepAlive: true,
     })
     // A lost connection also rejects the query.
     client.on('error', () => undefined)

@@ -4,7 +4,6 @@ import { type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 /** Opens a database of MariaDB, or of MySQL with the same protocol. */
 export async function openMariadbSource(url: string, password: string | null): Promise<ForeignSource> {
   const { hostname, port, username, password: given, pathname, searchParams } = new URL(url)
-  const usesTls = ['true', '1', 'required'].includes(searchParams.get('ssl') ?? '')
   const connection = await createConnection({
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? 3306 : Number(port),
@@ -14,7 +13,7 @@ export async function openMariadbSource(url: string, password: string | null): P
     connectTimeout: 5_000,
     // Values stay in the text format of the server. Dates keep the time zone of the session, in which Laravel wrote them.
     typeCast: (column) => column.string(),
-    ...(usesTls ? { ssl: true } : {}),
+    ...(searchParams.has('ssl') ? { ssl: true } : {}),
   })
   // A lost connection also rejects the query.
   connection.on('error', () => undefined)

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { connectTimeoutOf } from '../postgresql-client.ts'
+import { connectionOptions } from '../postgresql-client.ts'
 import { doubleQuoted, type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 
 /** Values stay in the text format of PostgreSQL. */
@@ -15,10 +15,8 @@ const settings = [
 /** Opens a database of PostgreSQL. */
 export async function openPostgresqlSource(url: string): Promise<ForeignSource> {
   const client = new pg.Client({
-    connectionString: url,
+    ...connectionOptions(url),
     application_name: 'svc import',
-    connectionTimeoutMillis: connectTimeoutOf(url),
-    keepAlive: true,
   })
   // A lost connection also rejects the query.
   client.on('error', () => undefined)

@@ -3,6 +3,7 @@ import { jsonOption, printRows } from '../../command-output.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../../commands.ts'
 import { isDatabaseUrl } from '../../config/formats.ts'
 import { importSecrets } from '../../config/load.ts'
+import { connectionUrlProblem } from '../../config/url-parameters.ts'
 import { legacyCostsOf } from '../../crypto/stored-password.ts'
 import { DataError } from '../../database/copy/values.ts'
 import type { ForeignSource } from '../../database/foreign/source.ts'
@@ -50,7 +51,11 @@ const clientBatch = 500
 function requireUrl(url: string): string {
   const isMariadb = /^(mariadb|mysql):$/.test(URL.parse(url)?.protocol ?? '')
   const isAmbiguous = !url.startsWith('file:') && /@/.test(url.replace(/^[^@]*@/, ''))
-  if ((isDatabaseUrl(url) || isMariadb) && !isAmbiguous) return url
+  if ((isDatabaseUrl(url) || isMariadb) && !isAmbiguous) {
+    const problem = connectionUrlProblem(url)
+    if (problem !== null) throw new CommandError(`<from> ${problem}.`)
+    return url
+  }
   throw new CommandError(
     '<from> must be file:<path>, postgresql://user@host:port/name or mariadb://user@host:port/name. Percent-encode special characters of the password.',
   )
