@@ -74,7 +74,7 @@ database: { url: 'postgresql://db/svc', prepared_statements: false }
 redis: { url: 'redis://cache', sentinels: [sentinel], sentinel_password: password, timeout: 2s }
 session: { cookie: other, domain: example.com, same_site: strict, secure: true }
 compat: { prefixes: [svc, sanctum] }
-mail: { url: 'smtp://mail.example.com' }
+mail: { url: 'smtp://mail.example.com', tls: required }
 metrics: { port: 9100 }
 samples: true
 test_page: false
