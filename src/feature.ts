@@ -17,7 +17,7 @@ export interface Feature {
   prune?(database: Database, now: number): Promise<unknown>
   /** Its error codes, for `docs/errors.md`. */
   errors?: Readonly<Record<string, ErrorDescription>>
-  /** Scripts of its pages: absolute path by name in `/assets/`. */
+  /** Scripts of its pages: absolute path by the name under which svc serves it. */
   scripts?: Readonly<Record<string, string>>
   signInPage?: SignInPageFeature
   /** Adds another way to register to the registration page. */
@@ -29,6 +29,8 @@ export interface Feature {
   confirmationPage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
   /** The sections that it adds to the account pages. */
   accountPages?(config: Config): readonly AccountPageName[]
+  /** Returns the name of a script that the account pages run after each change; null for none. */
+  changeScript?(config: Config): string | null
   stepUp?: StepUpFactor
   /** The data of the user for the data export, by name. Contains no secrets and no hashes of secrets. */
   exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>

@@ -89,6 +89,7 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
   const { done } = query as { done?: unknown }
   const notice = `account.done_${done}`
   return {
+    scripts: isTextName(notice) ? server.features.flatMap((feature) => feature.changeScript?.(config) ?? []) : [],
     sections: sectionsOf(server.features, config).map((name) => ({
       label: text(`account.${name}`),
       hint: text(`account.${name}_hint`),

@@ -13,6 +13,8 @@ export interface PageMenu {
   sections: readonly { label: string; hint: string; href: string; isCurrent: boolean }[]
   /** Result of the previous form. */
   notice: string | null
+  /** Names of the scripts that run after a change. */
+  scripts: readonly string[]
   accountHref: string
   signOutAction: string
 }

@@ -13,6 +13,8 @@ interface ChromiumAuthenticator {
   touch(enabled: boolean): Promise<void>
   /** Whether it succeeds in verifying the user. */
   verifyUser(isUserVerified: boolean): Promise<void>
+  /** The passkeys on it. */
+  credentials(): Promise<unknown[]>
 }
 
 /** Adds an authenticator that verifies its user. */
@@ -35,6 +37,7 @@ export async function addAuthenticator(devtools: CDPSession): Promise<ChromiumAu
     verifyUser: async (isUserVerified) => {
       await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified })
     },
+    credentials: async () => (await devtools.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
   }
 }
 

@@ -32,6 +32,7 @@ export function inAccount<Name extends (keyof AccountPageData | keyof AccessPage
       isCurrent: section === current,
     })),
     notice,
+    scripts: [],
     accountHref: '/account',
     signOutAction: '/oauth/sign-out',
   }

@@ -920,6 +920,22 @@ export interface paths {
             };
         };
     };
+    "/user/passkeys/signals": {
+        /**
+         * What to tell the browser about your passkeys
+         * @description The arguments of `PublicKeyCredential.signalAllAcceptedCredentials()` and `signalCurrentUserDetails()`, after a change of the passkeys, the name or the address. `svc.passkeys.signal()` sends both.
+         */
+        get: {
+            responses: {
+                /** @description What to tell the browser. Null for a user who never had a passkey. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["PasskeySignals"];
+                    };
+                };
+            };
+        };
+    };
     "/user/passkeys/options": {
         /**
          * Options for registering a passkey
@@ -2478,6 +2494,14 @@ export interface components {
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
         };
+        AllAcceptedCredentials: {
+            /** @description The domain of the passkeys. */
+            rpId: string;
+            /** @description The user handle (base64url). */
+            userId: string;
+            /** @description The passkeys of the user. Password managers hide all others. */
+            allAcceptedCredentialIds: string[];
+        };
         /** @description An OpenAPI 3.1 document. */
         ApiDescription: {
             [key: string]: unknown;
@@ -2692,6 +2716,16 @@ export interface components {
              */
             updated_at?: string;
         };
+        CurrentUserDetails: {
+            /** @description The domain of the passkeys. */
+            rpId: string;
+            /** @description The user handle (base64url). */
+            userId: string;
+            /** @description The email address. */
+            name: string;
+            /** @description The full name. */
+            displayName: string;
+        };
         /** @description The user's data, by kind. */
         DataExport: {
             /**
@@ -2875,13 +2909,13 @@ export interface components {
         /** @description The start of a passkey registration in an app. */
         PasskeyAppCreationOptions: {
             options: components["schemas"]["PublicKeyCredentialCreationOptions"];
-            /** @description Sent back with the response of the authenticator. Works once, for five minutes. */
+            /** @description Sent back with the response of the authenticator. Works once, for six minutes. */
             challenge_token: string;
         };
         /** @description The start of a passkey sign-in in an app. */
         PasskeyAppOptions: {
             options: components["schemas"]["PublicKeyCredentialRequestOptions"];
-            /** @description Sent back with the response of the authenticator. Works once, for five minutes. */
+            /** @description Sent back with the response of the authenticator. Works once, for six minutes. */
             challenge_token: string;
         };
         PasskeyAppRegistrationRequest: {
@@ -2984,6 +3018,13 @@ export interface components {
         PasskeyRequestOptions: {
             options: components["schemas"]["PublicKeyCredentialRequestOptions"];
         };
+        /** @description What to tell the browser. Null for a user who never had a passkey. */
+        PasskeySignals: {
+            /** @description The argument of `signalAllAcceptedCredentials()`. */
+            all_accepted_credentials: components["schemas"]["AllAcceptedCredentials"] | null;
+            /** @description The argument of `signalCurrentUserDetails()`. */
+            current_user_details: components["schemas"]["CurrentUserDetails"] | null;
+        };
         /** @description The user, as the authenticator shows it. */
         PasskeyUser: {
             /** @description The user handle (base64url). */
@@ -3059,7 +3100,7 @@ export interface components {
         };
         /** @description PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4). */
         PublicKeyCredentialCreationOptions: {
-            /** @description Valid once, for five minutes. */
+            /** @description Valid once, for six minutes: the timeout and one more. */
             challenge: string;
             rp: components["schemas"]["PasskeyRelyingParty"];
             user: components["schemas"]["PasskeyUser"];
@@ -3076,7 +3117,7 @@ export interface components {
         };
         /** @description PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5). */
         PublicKeyCredentialRequestOptions: {
-            /** @description Valid once, for five minutes. */
+            /** @description Valid once, for six minutes: the timeout and one more. */
             challenge: string;
             /** @description The domain of the passkeys. */
             rpId: string;

@@ -121,7 +121,7 @@ export class UnavailableError extends RetryableError {
 }
 
 /** Why a passkey ceremony failed in the browser. */
-export type PasskeyFailure = 'cancelled' | 'already_registered' | 'not_supported' | 'failed'
+export type PasskeyFailure = 'cancelled' | 'timed_out' | 'already_registered' | 'not_supported' | 'failed'
 
 /** The browser did not create or use a passkey. svc was not involved: `status` is 0, `code` is `passkey_<reason>`. */
 export class PasskeyError extends SvcError {

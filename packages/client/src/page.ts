@@ -10,6 +10,10 @@ export interface PageGlobals {
     /** Older browsers do not have the methods for JSON. */
     parseCreationOptionsFromJSON?(options: object): object
     parseRequestOptionsFromJSON?(options: object): object
+    /** Newer browsers have these (WebAuthn section 5.1.10). */
+    signalUnknownCredential?(credential: object): Promise<void>
+    signalAllAcceptedCredentials?(accepted: object): Promise<void>
+    signalCurrentUserDetails?(details: object): Promise<void>
   }
 }
 

@@ -69,8 +69,19 @@ function credentialJson(credential: PasskeyCredential): WebAuthnJson {
   }
 }
 
+/** Tells the browser what changed, if it supports this. Nothing depends on it, so a failure has no consequence. */
+export async function sendSignal(
+  name: 'signalUnknownCredential' | 'signalAllAcceptedCredentials' | 'signalCurrentUserDetails',
+  facts: object | null,
+): Promise<void> {
+  if (facts) await page.PublicKeyCredential?.[name]?.(facts).catch(() => undefined)
+}
+
+const timedOut: [PasskeyError['reason'], string] = ['timed_out', 'The time ran out.']
+
 const reasons: Readonly<Record<string, [PasskeyError['reason'], string]>> = {
-  NotAllowedError: ['cancelled', 'The user cancelled, or the time ran out.'],
+  NotAllowedError: ['cancelled', 'The user cancelled.'],
+  TimeoutError: timedOut,
   InvalidStateError: ['already_registered', 'This device already has a passkey of the account.'],
   NotSupportedError: ['not_supported', 'The browser or the device does not support passkeys.'],
 }
@@ -84,6 +95,7 @@ async function ceremony<Credential>(
   const { signal } = options
   const credentials = isSupported() ? page.navigator?.credentials : undefined
   if (!credentials) throw new PasskeyError('not_supported', 'The browser does not support passkeys.')
+  const begun = performance.now()
   try {
     const credential = await credentials[method]({ ...options, publicKey: publicKey(json) })
     if (!credential) throw new PasskeyError('failed', 'The browser returned no passkey.')
@@ -92,7 +104,9 @@ async function ceremony<Credential>(
   } catch (error) {
     if (signal?.aborted || error instanceof PasskeyError) throw error
     const { name, message } = error as Error
-    const [reason, text] = reasons[name] ?? ['failed', message]
+    // Browsers report a timeout like a cancellation.
+    const isLate = name === 'NotAllowedError' && performance.now() - begun > Number(json.timeout) - 1000
+    const [reason, text] = isLate ? timedOut : (reasons[name] ?? ['failed', message])
     throw new PasskeyError(reason, text, error)
   }
 }

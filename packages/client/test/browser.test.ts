@@ -12,6 +12,7 @@ import { addAuthenticator } from '../../../test/support/chromium-passkeys.ts'
 import { ada, startWithAda } from '../../../test/support/listening.ts'
 import { freePort, temporaryDirectory } from '../../../test/support/process.ts'
 import { codeAt } from '../../../test/support/totp.ts'
+import { until } from '../../../test/support/until.ts'
 import type * as Library from '../src/client.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -196,6 +197,63 @@ if (hasChromium(t)) {
       t.same(await call('svc.passkeys.list()'), { value: [] })
     })
   }
+
+  t.test('keeps the passkeys of the browser up to date, and waits for a user who takes long', async (t) => {
+    const { url } = await startWithAda(t, stateful, { passkeys: { origins: [new URL(spa).origin] } })
+    const { page, call } = await openPage(t, url)
+    const authenticator = await addAuthenticator(await browser.newCDPSession(page))
+    await call(login)
+    await call(`svc.password.confirm(${JSON.stringify(ada.password)})`)
+    await call('svc.passkeys.signal()')
+    await call("svc.passkeys.register('Laptop')")
+    await call(`svc.updateProfile({ name: 'Ada Byron', email: '${ada.email}' })`)
+    await call('svc.passkeys.signal()')
+    t.match(await authenticator.credentials(), [{ userName: ada.email, userDisplayName: 'Ada Byron' }])
+    const remove = 'svc.passkeys.list().then(([{ id }]) => svc.passkeys.delete(id))'
+    await call(remove)
+    t.same(await authenticator.credentials(), [], 'delete() removes it from the authenticator too')
+
+    await call("svc.passkeys.register('Laptop')")
+    await call("svc.passkeys.list().then(([{ id }]) => svc.request('DELETE', '/user/passkeys/{id}', { path: { id } }))")
+    t.equal((await authenticator.credentials()).length, 1)
+    await call('svc.logout()')
+    t.match(await call('svc.passkeys.login()'), { error: { class: 'ValidationError', code: 'unknown_passkey' } })
+    t.same(await authenticator.credentials(), [], 'svc does not know it')
+
+    await call(login)
+    await call(`svc.password.confirm(${JSON.stringify(ada.password)})`)
+    await call("svc.passkeys.register('Laptop')")
+    await call('svc.logout()')
+    await authenticator.touch(false)
+    await page.clock.install()
+    await page.reload()
+    const challenges: string[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/passkeys/login/options')) challenges.push(request.url())
+    })
+    const suggested = call('svc.passkeys.login({ autofill: true })')
+    for (const count of [1, 2, 3]) {
+      await until(() => challenges.length === count)
+      // svc accepts a challenge for six minutes.
+      await until(async () => {
+        await page.clock.runFor('01:00')
+        return challenges.length > count
+      })
+    }
+    await authenticator.touch(true)
+    await page.clock.runFor('05:00')
+    t.same(await suggested, { value: { two_factor: false } })
+
+    await authenticator.touch(false)
+    await page.route('**/passkeys/confirm/options', async (route) => {
+      const answer = await route.fetch()
+      const { options } = await answer.json()
+      await route.fulfill({ response: answer, json: { options: { ...options, timeout: 1_500 } } })
+    })
+    const confirmed = call('svc.passkeys.confirm()')
+    await page.clock.resume()
+    t.match(await confirmed, { error: { class: 'PasskeyError', reason: 'timed_out' } })
+  })
 
   t.test('reports how long to wait after too many requests', async (t) => {
     const { url } = await startWithAda(t, stateful, { rate_limits: { login: '2/5m' } })

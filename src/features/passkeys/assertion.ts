@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { type Asking, takeChallenges } from './challenges/store.ts'
 import { assertionOf, credentialRefused } from './credential.ts'
+import { passkeyUnknown, unknownPasskey } from './errors.ts'
 import { failed, logRefusal } from './failure.ts'
 import { findPasskey, notePasskeyUse, type StoredPasskey } from './store.ts'
 import { verifyAssertion } from './verification.ts'
@@ -14,7 +15,6 @@ interface VerifiedUser extends UserWithPassword {
 
 const texts = {
   expired: 'Passkey verification session expired. Please try again.',
-  unknown: 'Passkey not recognized. It may have been removed from your account.',
   refused: 'Unable to verify passkey. Please try again.',
   disabled: 'Unable to sign in with this account.',
 }
@@ -35,9 +35,9 @@ export async function verifyPasskey(
   if (challenges.length === 0) throw credentialRefused(texts.expired)
   const response = assertionOf(credential)
   const passkey = await findPasskey(database, response.id)
-  if (!passkey) throw credentialRefused(texts.unknown)
+  if (!passkey) throw passkeyUnknown()
   if (userId !== null && passkey.userId !== userId) {
-    throw await failed(request, { ceremony, userId, reason: 'other_user', text: texts.unknown })
+    throw await failed(request, { ceremony, userId, reason: 'other_user', text: unknownPasskey })
   }
   const owner = { ceremony, userId: passkey.userId } as const
   const verified = await verify(request, response, passkey, challenges).catch(async (error: unknown) => {
@@ -47,7 +47,7 @@ export async function verifyPasskey(
   // Read before the passkey's row is written: removing all passkeys also changes the password, which ends sessions with
   // the old one.
   const found = await findUserById(database, passkey.userId)
-  if (!found) throw credentialRefused(texts.unknown)
+  if (!found) throw passkeyUnknown()
   if (found.user.disabled) throw await failed(request, { ...owner, reason: 'disabled', text: texts.disabled })
   const { newCounter: counter, credentialBackedUp: backedUp, userVerified } = verified
   // A confirmation without user verification would be weaker than the sign-in.

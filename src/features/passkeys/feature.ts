@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Feature, StepUpFactor } from '../../feature.ts'
 import { deleteChallengesOf, pruneChallenges } from './challenges/store.ts'
 import { isConditional } from './conditional/eligible.ts'
+import { passkeyErrors } from './errors.ts'
 import { isOfferedPasskey, newPasskeyPath } from './offer.ts'
 import { deletePasskeysOf, hasPasskey, listPasskeys } from './store.ts'
 import { usedPasskey } from './used.ts'
@@ -17,6 +18,7 @@ const isEnrolled: StepUpFactor['isEnrolled'] = async ({ config, database }, user
   config.current().passkeys.enabled && (await hasPasskey(database, userId))
 
 export const passkeyFeature = {
+  errors: passkeyErrors,
   exportData: async ({ database }, userId) => ({ passkeys: await listPasskeys(database, userId) }),
   wayIn: {
     isOpen: async (tx, { passkeys }, userId) => passkeys.enabled && (await hasPasskey({ prisma: tx }, userId)),
@@ -33,7 +35,9 @@ export const passkeyFeature = {
     'passkey-confirm.js': ownScript('passkey-confirm.js'),
     'passkey-invitation.js': ownScript('passkey-invitation.js'),
     'passkey-login.js': ownScript('passkey-login.js'),
+    'passkey-signal.js': ownScript('passkey-signal.js'),
   },
+  changeScript: ({ passkeys }) => (passkeys.enabled ? 'passkey-signal.js' : null),
   signInPage: {
     part: ({ passkeys }) => ({
       template: passkeys.enabled ? join(pages, 'login.eta') : null,

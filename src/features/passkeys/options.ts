@@ -9,8 +9,8 @@ import { webauthn } from './webauthn.ts'
 /** ES256, then RS256: every authenticator supports at least one. */
 export const algorithms = [-7, -257]
 
-/** Timeout of the browser dialogue in milliseconds. */
-const timeout = 60_000
+/** Timeout of the browser's dialogue in milliseconds, as WebAuthn section 15.1 recommends: people look for their phone. */
+const timeout = 300_000
 
 /** Binds a challenge to the session of the request. */
 export const askingOf = (request: FastifyRequest, ceremony: Asking['ceremony'], userId: number | null): Asking => ({

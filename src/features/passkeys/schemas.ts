@@ -108,7 +108,7 @@ export const InvitationAnswer = Type.Object(
 export const PasskeyParams = Type.Object({ id: idParameter('The id of the passkey.') })
 
 const text = (description: string) => Type.String({ description })
-const challenge = text('Valid once, for five minutes.')
+const challenge = text('Valid once, for six minutes: the timeout and one more.')
 const timeout = Type.Integer({ description: 'Milliseconds.' })
 const userVerification = text('`required`, `preferred` or `discouraged`.')
 
@@ -145,7 +145,7 @@ export const RequestOptionsAnswer = Type.Object(
 export const AppOptionsAnswer = Type.Object(
   {
     ...RequestOptionsAnswer.properties,
-    challenge_token: text('Sent back with the response of the authenticator. Works once, for five minutes.'),
+    challenge_token: text('Sent back with the response of the authenticator. Works once, for six minutes.'),
   },
   { title: 'PasskeyAppOptions', description: 'The start of a passkey sign-in in an app.' },
 )
@@ -254,6 +254,39 @@ export const PasskeyRecord = Type.Object(
     created_at: nullableDate('When the passkey was registered.'),
   },
   { title: 'Passkey', description: 'A passkey, without its public key.' },
+)
+
+const orNull = <Schema extends TSchema>(schema: Schema, description: string) =>
+  Type.Union([schema, Type.Null()], { description })
+
+const PasskeyHolder = {
+  rpId: text('The domain of the passkeys.'),
+  userId: base64url('The user handle'),
+}
+
+export const PasskeySignals = Type.Object(
+  {
+    all_accepted_credentials: orNull(
+      Type.Object(
+        {
+          ...PasskeyHolder,
+          allAcceptedCredentialIds: Type.Array(base64url('The id of a credential'), {
+            description: 'The passkeys of the user. Password managers hide all others.',
+          }),
+        },
+        { title: 'AllAcceptedCredentials' },
+      ),
+      'The argument of `signalAllAcceptedCredentials()`.',
+    ),
+    current_user_details: orNull(
+      Type.Object(
+        { ...PasskeyHolder, name: text('The email address.'), displayName: text('The full name.') },
+        { title: 'CurrentUserDetails' },
+      ),
+      'The argument of `signalCurrentUserDetails()`.',
+    ),
+  },
+  { title: 'PasskeySignals', description: 'What to tell the browser. Null for a user who never had a passkey.' },
 )
 
 export const RenameAnswer = Type.Object(

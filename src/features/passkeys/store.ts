@@ -78,6 +78,12 @@ export async function userHandle({ prisma }: Database, userId: number): Promise<
   return row.passkeyHandle
 }
 
+/** Returns the user handle; null for a user who never had a passkey. */
+export async function findUserHandle({ prisma }: Database, userId: number): Promise<string | null> {
+  const row = await prisma.user.findUnique({ where: { id: BigInt(userId) }, select: { passkeyHandle: true } })
+  return row?.passkeyHandle ?? null
+}
+
 /** Sets the user handle of a new account, whose authenticator has it already. */
 export async function setUserHandle(tx: Tx, userId: number, passkeyHandle: string): Promise<void> {
   await tx.user.update({ where: { id: BigInt(userId) }, data: { passkeyHandle } })

@@ -22,7 +22,7 @@ t.test('signs in by passkey without an address, in a new session', async (t) => 
   const { options } = answer.json()
   t.strictSame(
     { ...options, challenge: '' },
-    { challenge: '', rpId: 'localhost', timeout: 60_000, userVerification: 'required' },
+    { challenge: '', rpId: 'localhost', timeout: 300_000, userVerification: 'required' },
     'no credential is named, so nothing about accounts is revealed',
   )
   const before = await guest.browser.cookie('svc_session')
@@ -110,7 +110,11 @@ t.test('rejects every forged response, and signs no user in', async (t) => {
   t.strictSame((await guest.answer('login', swapped)).json(), refusal(texts.refused), "another user's key")
   const copy = new Authenticator({ id: Buffer.from(authenticator.id, 'base64url'), counter: 50 })
   t.strictSame((await guest.login(copy)).json(), refusal(texts.refused), 'another key under the same id')
-  t.strictSame((await guest.login(new Authenticator())).json(), refusal(texts.unknown), 'an unknown credential')
+  t.strictSame(
+    (await guest.login(new Authenticator())).json(),
+    refusal(texts.unknown, 'unknown_passkey'),
+    'an unknown credential',
+  )
   t.equal(await guest.userId(), null)
   t.equal((await guest.login(authenticator, { userHandle: undefined })).statusCode, 200, 'a genuine one signs in')
   const secrets = svc.logs.filter((line) => line.includes('passkey rejected'))

@@ -33,7 +33,10 @@ t.test('lets owners list, rename and delete their passkeys', async (t) => {
   t.strictSame(deleted.json(), { status: 'passkey-deleted' })
   t.match(await eventsOf(svc, 'passkey_deleted'), [{ userId: user.id, data: { passkey_id: Number(first.id) } }])
   t.equal((await svc.mailbox.to(user.email)).length, before + 1, 'the owner is notified')
-  t.strictSame((await new Visitor(svc.browser()).login(authenticator)).json(), refusal(texts.unknown))
+  t.strictSame(
+    (await new Visitor(svc.browser()).login(authenticator)).json(),
+    refusal(texts.unknown, 'unknown_passkey'),
+  )
   t.strictSame((await owner.browser.get('/user/passkeys')).json(), [second])
   t.equal((await owner.browser.delete(`/user/passkeys/${first.id}`)).statusCode, 404)
 })
@@ -99,7 +102,7 @@ t.test('deletes the passkeys with the account', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   await svc.database.prisma.user.delete({ where: { id: BigInt(user.id) } })
-  t.strictSame((await guest.login(authenticator)).json(), refusal(texts.unknown))
+  t.strictSame((await guest.login(authenticator)).json(), refusal(texts.unknown, 'unknown_passkey'))
   t.equal(await svc.database.prisma.passkey.count(), 0)
 })
 
@@ -117,4 +120,26 @@ t.test('answers 404 when passkeys are off', async (t) => {
     t.equal((await browser.put('/user/passkeys/1', {})).statusCode, 404)
     t.equal((await browser.delete('/user/passkeys/1')).statusCode, 404)
   }
+})
+
+t.test('returns what to tell the browser about the passkeys of the user alone', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const path = '/user/passkeys/signals'
+  t.equal((await svc.browser().get(path)).statusCode, 401)
+  const newcomer = await signedIn(svc)
+  const nothing = { all_accepted_credentials: null, current_user_details: null }
+  t.strictSame((await newcomer.visitor.browser.get(path)).json(), nothing)
+  await withPasskey(svc)
+  const { user, owner } = await withPasskey(svc)
+  const { options } = (await owner.browser.get('/user/passkeys/options')).json()
+  const [{ id }] = options.excludeCredentials
+  const holder = { rpId: 'localhost', userId: options.user.id }
+  const signals = (await owner.browser.get(path)).json()
+  t.strictSame(signals, {
+    all_accepted_credentials: { ...holder, allAcceptedCredentialIds: [id] },
+    current_user_details: { ...holder, name: user.email, displayName: user.name },
+  })
+  const [passkey] = (await owner.browser.get('/user/passkeys')).json()
+  await owner.browser.delete(`/user/passkeys/${passkey.id}`)
+  t.match((await owner.browser.get(path)).json(), { all_accepted_credentials: { allAcceptedCredentialIds: [] } })
 })

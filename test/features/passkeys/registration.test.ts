@@ -32,7 +32,7 @@ t.test('returns complete options that exclude existing passkeys', async (t) => {
         { type: 'public-key', alg: -7 },
         { type: 'public-key', alg: -257 },
       ],
-      timeout: 60_000,
+      timeout: 300_000,
       attestation: 'none',
       excludeCredentials: [],
       authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },

@@ -107,9 +107,9 @@ export async function withPasskey(
 }
 
 /** The body of every rejection of a credential. */
-export const refusal = (text: string) => ({
+export const refusal = (text: string, code = 'validation_failed') => ({
   message: text,
-  code: 'validation_failed',
+  code,
   errors: { credential: [text] },
 })
 

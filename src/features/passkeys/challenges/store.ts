@@ -22,8 +22,8 @@ export interface Asking {
   userId: number | null
 }
 
-/** Lifetime of a challenge: five minutes. */
-const challengeTtl = 300_000
+/** Lifetime of a challenge: the five minutes of the browser's dialogue, and one more for the requests around it. */
+const challengeTtl = 360_000
 
 /** Maximum number of open challenges per session, for several tabs. */
 const maxWaiting = 5

@@ -11,11 +11,13 @@ import {
   DeleteAnswer,
   PasskeyParams,
   PasskeyRecord,
+  PasskeySignals,
   RegisterAnswer,
   RegisterBody,
   RenameAnswer,
   RenameBody,
 } from '../schemas.ts'
+import { passkeySignals } from '../signals.ts'
 import { listPasskeys, ownerOf } from '../store.ts'
 
 const session = { access: { family: 'session', caller: 'required' }, alsoAnswers: [404] } as const
@@ -47,6 +49,22 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => listPasskeys(app.database, requireUser(request).id),
+  )
+
+  app.get(
+    '/user/passkeys/signals',
+    {
+      config: session,
+      schema: {
+        operationId: 'getPasskeySignals',
+        tags: ['Passkeys'],
+        summary: 'What to tell the browser about your passkeys',
+        description:
+          'The arguments of `PublicKeyCredential.signalAllAcceptedCredentials()` and `signalCurrentUserDetails()`, after a change of the passkeys, the name or the address. `svc.passkeys.signal()` sends both.',
+        response: { 200: PasskeySignals },
+      },
+    },
+    (request) => passkeySignals(request),
   )
 
   app.get(

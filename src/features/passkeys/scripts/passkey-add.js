@@ -1,5 +1,5 @@
 // Registers a passkey on the account page.
-import { fetchJson, passkeyButton, postJson } from './passkey.js'
+import { fetchJson, passkeyButton, postJson, runCeremony } from './passkey.js'
 
 const { browserSupportsWebAuthn, startRegistration } = globalThis.SimpleWebAuthnBrowser
 const button = document.getElementById('passkey-add')
@@ -10,7 +10,7 @@ async function add() {
   exists.hidden = true
   if (!name.reportValidity()) return
   const { options } = await fetchJson('/user/passkeys/options')
-  const credential = await startRegistration({ optionsJSON: options })
+  const credential = await runCeremony(startRegistration, { optionsJSON: options })
   await postJson('/user/passkeys', { name: name.value, credential })
   location.assign(button.dataset.next)
 }

@@ -1,5 +1,5 @@
 // Shows the passkey button on pages that ask a known user for a second factor, or for a confirmation.
-import { fetchJson, passkeyButton, postJson } from './passkey.js'
+import { fetchJson, passkeyButton, postJson, runCeremony } from './passkey.js'
 
 const { browserSupportsWebAuthn, startAuthentication } = globalThis.SimpleWebAuthnBrowser
 const button = document.getElementById('passkey-confirm')
@@ -19,7 +19,7 @@ async function fetchOptions() {
 async function confirm() {
   const options = await fetchOptions()
   if (options === null) return location.assign(restart)
-  const credential = await startAuthentication({ optionsJSON: options })
+  const credential = await runCeremony(startAuthentication, { optionsJSON: options })
   await postJson(`/passkeys/${ceremony}`, { credential })
   location.assign(returnTo)
 }

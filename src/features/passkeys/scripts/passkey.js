@@ -2,8 +2,21 @@
 export async function fetchJson(url, options = {}) {
   const headers = { accept: 'application/json', ...options.headers }
   const answer = await fetch(url, { ...options, headers, cache: 'no-store', credentials: 'same-origin' })
-  if (!answer.ok) throw Object.assign(new Error(`${url} answered ${answer.status}`), { status: answer.status })
-  return answer.json()
+  if (answer.ok) return answer.json()
+  const { code } = await answer.json().catch(() => ({}))
+  throw Object.assign(new Error(`${url} answered ${answer.status}`), { status: answer.status, code })
+}
+
+/** Runs a ceremony of the browser, which reports a timeout like a cancellation. Throws a TimeoutError for a timeout. */
+export async function runCeremony(start, options) {
+  const begun = performance.now()
+  try {
+    return await start(options)
+  } catch (error) {
+    const isLate = performance.now() - begun > options.optionsJSON.timeout - 1000
+    if (error.name !== 'NotAllowedError' || !isLate) throw error
+    throw Object.assign(new Error('The time ran out.'), { name: 'TimeoutError' })
+  }
 }
 
 /** CSRF token, read on each use because it changes with the session. */
@@ -24,7 +37,11 @@ export function passkeyButton(button) {
 
   /** Shows an error, unless the user cancelled. */
   function report(error) {
-    if (!['AbortError', 'NotAllowedError'].includes(error.name)) failure.hidden = false
+    if (['AbortError', 'NotAllowedError'].includes(error.name)) return
+    const isTimeout = error.name === 'TimeoutError'
+    document.getElementById('passkey-failed').hidden = isTimeout
+    document.getElementById('passkey-timed-out').hidden = !isTimeout
+    failure.hidden = false
   }
 
   /** Shows the button; a click does the work. */
