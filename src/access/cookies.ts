@@ -24,9 +24,6 @@ export interface PresentedCookies {
   repeated: string[]
 }
 
-/** Cookie with the XSRF token for the page's script. Clients expect this name, so it has no prefix. */
-export const xsrfCookie = 'XSRF-TOKEN'
-
 /** Strongest first: sibling subdomains cannot set `__Host-`. */
 const prefixes = ['__Host-', '__Secure-'] as const
 
@@ -39,19 +36,22 @@ interface Naming {
   config: Config
   /** The session cookie's name without prefix. */
   session: string
-  /** The prefix in the configured name of the session cookie. */
-  configured: CookiePrefix
+  /** The name of the cookie with the XSRF token, without prefix. */
+  xsrf: string
+  /** The prefixes in the configured names. The cookie for scripts has no other, because clients know its name. */
+  configured: { session: CookiePrefix; xsrf: CookiePrefix }
   /** Whether browsers accept prefixes, which need https. */
   canHavePrefix: boolean
   hasDomain: boolean
 }
 
 function namingOf(config: Config): Naming {
-  const { cookie, secure, domain } = config.session
-  const configured = prefixOf(cookie)
+  const { cookie, xsrf_cookie, secure, domain } = config.session
+  const configured = { session: prefixOf(cookie), xsrf: prefixOf(xsrf_cookie) }
   return {
     config,
-    session: cookie.slice(configured.length),
+    session: cookie.slice(configured.session.length),
+    xsrf: xsrf_cookie.slice(configured.xsrf.length),
     configured,
     canHavePrefix: secure && config.app.url.startsWith('https:'),
     hasDomain: domain !== null,
@@ -71,9 +71,10 @@ export class Cookies {
 
   /** Returns the prefix of a cookie; empty on plain http. */
   prefix(name: string): CookiePrefix {
-    const { session, configured, canHavePrefix, hasDomain } = this.#current()
-    if (name === session && configured !== '') return configured
-    if (!canHavePrefix || name === xsrfCookie) return ''
+    const { session, xsrf, configured, canHavePrefix, hasDomain } = this.#current()
+    if (name === xsrf) return configured.xsrf
+    if (name === session && configured.session !== '') return configured.session
+    if (!canHavePrefix) return ''
     return hasDomain && this.#isShared(name) ? '__Secure-' : '__Host-'
   }
 
@@ -178,7 +179,8 @@ export class Cookies {
   }
 
   #isShared(name: string): boolean {
-    return [this.session, xsrfCookie, 'svc_remember', 'svc_browser'].includes(name)
+    const { session, xsrf } = this.#current()
+    return [session, xsrf, 'svc_remember', 'svc_browser'].includes(name)
   }
 
   #isOwn(name: string): boolean {
@@ -186,6 +188,10 @@ export class Cookies {
     return isOfFeature || this.#isShared(name) || /^svc_((flash|language|ui_locales)$|oauth_)/.test(name)
   }
 }
+
+/** Returns the decoded values of all cookies of one name. */
+export const valuesOf = (header: string, name: string, app: Pick<FastifyInstance, 'parseCookie'>): string[] =>
+  header.split(';').flatMap((pair) => app.parseCookie(pair)[name] ?? [])
 
 /** Returns the names that occur more than once in a `Cookie` header. */
 function repeatedIn(header: string): Set<string> {

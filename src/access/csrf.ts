@@ -5,6 +5,7 @@ import { csrfMismatch } from '../errors.ts'
 import { type Advice, logAdvice } from '../http/advice.ts'
 import { methodsOf, type Step } from '../http/step.ts'
 import { cacheSize, recent } from '../recent.ts'
+import { valuesOf } from './cookies.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
 import { shownOrigin } from './diagnosis/page-address.ts'
 import { accessOf } from './route-access.ts'
@@ -53,7 +54,7 @@ export function csrfProblem(request: FastifyRequest, presentedSessionId: string 
   const token = presentedToken(request)
   const { xsrf } = request.server.sessions
   const fits = typeof token === 'string' && presentedSessionId !== null && xsrf.fits(token, presentedSessionId)
-  return fits ? null : tokenProblem(token, presentedSessionId)
+  return fits ? null : tokenProblem(request, token, presentedSessionId)
 }
 
 /** Explains the rejection of a page, even with a valid token; null for trusted pages. */
@@ -64,21 +65,48 @@ function foreignPageProblem(request: FastifyRequest): Advice | null {
   return { message, key: 'stateful' }
 }
 
-function tokenProblem(token: unknown, presentedSessionId: string | null): Advice {
+function tokenProblem(request: FastifyRequest, token: unknown, presentedSessionId: string | null): Advice {
+  const { xsrf_cookie: name } = request.server.config.current().session
   if (presentedSessionId === null) {
     const message = 'There is no valid session cookie to compare a CSRF token with. Call GET /svc/csrf-cookie first.'
     return { message, key: null }
   }
   if (token === undefined) {
     const message =
-      'The request has no CSRF token. Send the value of the cookie XSRF-TOKEN in the header X-XSRF-TOKEN ' +
+      `The request has no CSRF token. Send the value of the cookie ${name} in the header X-XSRF-TOKEN ` +
       '(axios: withXSRFToken: true). Scripts of other hosts can read the cookie only with a domain that contains both.'
     return { message, key: 'session.domain' }
   }
+  const problem = cookieMismatch(request, token, presentedSessionId)
+  if (problem) return problem
+  const message = `The CSRF token does not belong to this session, and the request has no cookie ${name}.`
+  return { message, key: 'session.domain' }
+}
+
+/** Explains a token that is not in the cookie, or that another application on this host put there; null otherwise. */
+function cookieMismatch(request: FastifyRequest, token: unknown, sessionId: string): Advice | null {
+  const { server, headers } = request
+  const { xsrf_cookie: name } = server.config.current().session
+  const values = valuesOf(headers.cookie ?? '', name, server)
+  if (values.length > 1) {
+    const message =
+      `The browser has ${values.length} cookies ${name}, so the page sent the token of another application on this ` +
+      'host or a parent domain. Give the cookie of svc another name.'
+    return { message, key: 'session.xsrf_cookie' }
+  }
+  const [value] = values
+  if (value === undefined) return null
+  if (value !== token) {
+    const message =
+      `The CSRF token differs from the cookie ${name}. Read the cookie before each request, because it changes with ` +
+      'the session. svc reads the field _token first, then X-CSRF-TOKEN, then X-XSRF-TOKEN.'
+    return { message, key: null }
+  }
+  if (server.sessions.xsrf.fits(value, sessionId)) return null
   const message =
-    'The CSRF token does not belong to this session. Read the cookie XSRF-TOKEN before each request, because it ' +
-    'changes with the session. svc reads the field _token first, then X-CSRF-TOKEN, then X-XSRF-TOKEN.'
-  return { message, key: null }
+    `The cookie ${name} does not belong to the session of svc. Another application on this host may set a cookie with ` +
+    'the same name. Then give the cookie of svc another one.'
+  return { message, key: 'session.xsrf_cookie' }
 }
 
 function refuse(request: FastifyRequest, problem: Advice | null): void {

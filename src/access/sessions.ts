@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { deriveKeys, type KeyPurpose } from '../crypto/keys.ts'
 import { randomId } from '../crypto/random.ts'
 import { Signer } from '../crypto/signer.ts'
-import { type CookiePrefix, type Cookies, xsrfCookie } from './cookies.ts'
+import type { CookiePrefix, Cookies } from './cookies.ts'
 import { mayReceiveSession } from './cross-site.ts'
 import { Xsrf } from './csrf.ts'
 import type { SessionRow } from './lookups/lookups.ts'
@@ -27,6 +27,7 @@ interface CookieSuffixes {
   /** The session cookie's name with its prefix. */
   full: string
   session: string
+  xsrfName: string
   xsrf: string
 }
 
@@ -109,22 +110,22 @@ export class Sessions {
   }
 
   /**
-   * Sets the session cookie and `XSRF-TOKEN`, replacing those that this response set before. Does nothing for an unsafe
+   * Sets the session cookie and the one with the XSRF token, replacing those that this response set before. Does nothing for an unsafe
    * request from another site.
    */
   sendCookies(request: FastifyRequest, reply: FastifyReply): void {
     if (!mayReceiveSession(request)) return
     const { session } = this.#config.current()
     const { sessionId, encryptedSessionId } = request.session
-    const { full, ...suffixes } = this.#suffixesOf(session, request.server)
+    const { full, xsrfName, ...suffixes } = this.#suffixesOf(session, request.server)
     const before = [reply.getHeader('set-cookie') ?? []].flat().map(String)
     reply.removeHeader('set-cookie')
     reply.header('set-cookie', [
       ...before.filter(
-        (line) => line.includes(expired) || !(line.startsWith(`${full}=`) || line.startsWith(`${xsrfCookie}=`)),
+        (line) => line.includes(expired) || !(line.startsWith(`${full}=`) || line.startsWith(`${xsrfName}=`)),
       ),
       `${full}=${encryptedSessionId}${suffixes.session}`,
-      `${xsrfCookie}=${this.xsrf.token(sessionId)}${suffixes.xsrf}`,
+      `${xsrfName}=${this.xsrf.token(sessionId)}${suffixes.xsrf}`,
     ])
   }
 
@@ -137,6 +138,7 @@ export class Sessions {
       suffixes = {
         full: this.#cookies.nameOf(name),
         session: serializeCookie('c', '', { ...attributes, httpOnly: true }).slice('c='.length),
+        xsrfName: session.xsrf_cookie,
         xsrf: serializeCookie('c', '', attributes).slice('c='.length),
       }
       this.#suffixes.set(session, suffixes)

@@ -60,13 +60,14 @@ function parsed({ body }: Answer): Record<string, unknown> | null {
 }
 
 /** Attributes of a `Set-Cookie` header, by lower-case name. */
-function cookieOf(line: string): { name: string; attributes: Map<string, string> } {
+function cookieOf(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';').map((part) => part.trim())
   const attributes = rest.map((part): [string, string] => {
     const [name = '', value = ''] = part.split('=')
     return [name.toLowerCase(), value]
   })
-  return { name: pair.split('=')[0] ?? '', attributes: new Map(attributes) }
+  const [name = '', value = ''] = pair.split('=')
+  return { name, value, attributes: new Map(attributes) }
 }
 
 /** Checks the session cookie and the XSRF cookie of an anonymous visitor. */
@@ -74,10 +75,11 @@ export async function checkCookies(url: URL): Promise<Check[]> {
   const check = 'cookies'
   const answer = await probe(`${url.origin}/svc/csrf-cookie`)
   const cookies = (answer.headers['set-cookie'] ?? []).map(cookieOf)
-  const xsrf = cookies.find(({ name }) => name === 'XSRF-TOKEN')
+  // The names are configurable, and a load balancer may add cookies of its own.
+  const xsrf = cookies.find(({ value }) => /^x[\w-]{20,}$/.test(value))
   const session = cookies.find(({ attributes }) => attributes.has('httponly'))
   if (answer.status !== 204 || !xsrf || !session) {
-    const message = `/svc/csrf-cookie answers ${answer.status} without the session cookie and XSRF-TOKEN.`
+    const message = `/svc/csrf-cookie answers ${answer.status} without the session cookie and the one with the CSRF token.`
     return [failure(check, `${message} The proxy must pass on Set-Cookie.`)]
   }
   const problems: Check[] = []
@@ -100,8 +102,10 @@ export async function checkCookies(url: URL): Promise<Check[]> {
       )
   }
   if (xsrf.attributes.has('httponly'))
-    problems.push(failure(check, 'XSRF-TOKEN is HttpOnly, so scripts cannot read it. The proxy must not add HttpOnly.'))
-  return problems.length > 0 ? problems : [ok(check, 'The session cookie and XSRF-TOKEN have the right attributes.')]
+    problems.push(
+      failure(check, `${xsrf.name} is HttpOnly, so scripts cannot read it. The proxy must not add HttpOnly.`),
+    )
+  return problems.length > 0 ? problems : [ok(check, `The session cookie and ${xsrf.name} have the right attributes.`)]
 }
 
 /** Turns an error of a check into a failed check. */

@@ -207,6 +207,7 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     links: footerLinks(config, text),
     languages: languageSwitch(request, language, data),
     nonce: reply.cspNonce?.style ?? '',
+    xsrfCookie: config.session.xsrf_cookie,
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
 }

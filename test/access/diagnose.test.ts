@@ -48,9 +48,30 @@ t.test('logs why a CSRF check failed in development', async (t) => {
   await spa.signIn(email)
   const other = svc.browser()
   await other.get('/svc/csrf-cookie')
+  const theirs = (await other.cookie('XSRF-TOKEN')) ?? ''
+  const cookies = await spa.jar.getCookieString('http://localhost:8000/')
+  const session = encodeURIComponent((await spa.cookie('svc_session')) ?? '')
   const cases: [name: string, headers: Record<string, string | undefined>, reason: RegExp, key: string | null][] = [
     ['no token', { 'x-xsrf-token': undefined }, /has no CSRF token.*; see session\.domain$/, 'session.domain'],
-    ['another session', { 'x-xsrf-token': await other.cookie('XSRF-TOKEN') }, /not belong to this session/, null],
+    ['another session', { 'x-xsrf-token': theirs }, /differs from the cookie XSRF-TOKEN/, null],
+    [
+      'two cookies',
+      { cookie: `XSRF-TOKEN=theirs; ${cookies}`, 'x-xsrf-token': 'theirs' },
+      /has 2 cookies XSRF-TOKEN.*; see session\.xsrf_cookie$/,
+      'session.xsrf_cookie',
+    ],
+    [
+      "another application's cookie",
+      { cookie: `svc_session=${session}; XSRF-TOKEN=${theirs}`, 'x-xsrf-token': theirs },
+      /Another application on this host may set a cookie with the same name/,
+      'session.xsrf_cookie',
+    ],
+    [
+      'no cookie with a token',
+      { cookie: `svc_session=${session}`, 'x-xsrf-token': theirs },
+      /has no cookie XSRF-TOKEN/,
+      'session.domain',
+    ],
     ['X-CSRF-TOKEN first', { 'x-csrf-token': 'x' }, /reads the field _token first, then X-CSRF-TOKEN/, null],
     ['no cookie', { cookie: undefined }, /no valid session cookie/, null],
     [

@@ -72,7 +72,7 @@ app: { name: Acme, url: 'https://id.example.com', secret: Wm1Nn6tF3zq0bD8yXc5RkV
 server: { host: 127.0.0.1, port: 9000, workers: 4, trust_proxy: [10.0.0.0/8], drain: 9s }
 database: { url: 'postgresql://db/svc', prepared_statements: false }
 redis: { url: 'redis://cache', sentinels: [sentinel], sentinel_password: password, timeout: 2s }
-session: { cookie: other, domain: example.com, same_site: strict, secure: true }
+session: { cookie: other, xsrf_cookie: OTHER-XSRF, domain: example.com, same_site: strict, secure: true }
 compat: { prefixes: [svc, sanctum] }
 mail: { url: 'smtp://mail.example.com', tls: required }
 metrics: { port: 9100 }

@@ -43,9 +43,9 @@ export interface PasskeyCredential {
 /** The globals of this page; without a page they are undefined. */
 export const page = globalThis as unknown as PageGlobals
 
-/** The decoded value of a cookie that this page can read. */
-export function pageCookie(name: string): string | null {
+/** The decoded values of the cookies of one name that this page can read. Another application may set the name too. */
+export function pageCookies(name: string): string[] {
   const prefix = `${name}=`
-  const found = page.document?.cookie.split('; ').find((pair) => pair.startsWith(prefix))
-  return found ? decodeURIComponent(found.slice(prefix.length)) : null
+  const pairs = page.document?.cookie.split('; ').filter((pair) => pair.startsWith(prefix)) ?? []
+  return pairs.map((pair) => decodeURIComponent(pair.slice(prefix.length)))
 }

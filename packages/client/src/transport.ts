@@ -1,6 +1,6 @@
 import { errorOf, NetworkError } from './errors.ts'
 import type { CallOptions, HttpMethod } from './operations.ts'
-import { page, pageCookie } from './page.ts'
+import { page, pageCookies } from './page.ts'
 
 type Provided<Value> = Value | (() => Value | Promise<Value>)
 
@@ -16,7 +16,9 @@ export interface ClientOptions {
   headers?: Provided<Record<string, string>>
   /** Another implementation of fetch. */
   fetch?: typeof globalThis.fetch
-  /** Returns the value of the cookie `XSRF-TOKEN` where `document.cookie` does not exist, decoded. */
+  /** The name of the cookie with the CSRF token: `session.xsrf_cookie` of svc. Default: `XSRF-TOKEN`. */
+  xsrfCookie?: string
+  /** Returns the decoded value of that cookie where `document.cookie` does not exist. */
   xsrfToken?: () => string | null | undefined | Promise<string | null | undefined>
 }
 
@@ -55,8 +57,8 @@ export class Transport {
   readonly #baseUrl: string
   readonly #isBearer: boolean
   #token: ClientOptions['token']
-  /** Reads the CSRF token; null where no cookie can be read. */
-  readonly #readXsrf: (() => ReturnType<NonNullable<ClientOptions['xsrfToken']>>) | null
+  /** Reads the CSRF tokens; null where no cookie can be read. */
+  readonly #readXsrf: (() => Promise<string[]>) | null
   /** Concurrent requests share one renewal. */
   #renewal: Promise<void> | undefined
 
@@ -65,7 +67,7 @@ export class Transport {
     this.#baseUrl = (options.baseUrl ?? '').replace(/\/+$/, '')
     this.#isBearer = options.token !== undefined
     this.#token = options.token
-    this.#readXsrf = options.xsrfToken ?? (page.document ? () => pageCookie('XSRF-TOKEN') : null)
+    this.#readXsrf = xsrfReader(options)
   }
 
   get isBearer(): boolean {
@@ -80,14 +82,20 @@ export class Transport {
   /** Returns the parsed body of a successful response, and throws an SvcError for any other. */
   async send(method: HttpMethod, path: string, call: Call = {}): Promise<unknown> {
     const protects = !this.#isBearer && isUnsafe(method) && this.#readXsrf !== null
-    if (protects && !(await this.#readXsrf?.())) await this.#renewXsrf()
-    let response = await this.#fetch(method, path, call)
-    if (response.status === 419 && protects) {
-      await this.#renewXsrf()
-      response = await this.#fetch(method, path, call)
+    if (!protects) return parsed(await this.#fetch(method, path, call), call.signal)
+    if ((await this.#xsrfTokens()).length === 0) await this.#renewXsrf()
+    const [first] = await this.#xsrfTokens()
+    let response = await this.#fetch(method, path, call, first)
+    if (response.status === 419) await this.#renewXsrf()
+    // Each value, because the first one may be of another application on this host.
+    for (const token of response.status === 419 ? await this.#xsrfTokens() : []) {
+      response = await this.#fetch(method, path, call, token)
+      if (response.status !== 419) break
     }
     return parsed(response, call.signal)
   }
+
+  #xsrfTokens = async (): Promise<string[]> => (await this.#readXsrf?.()) ?? []
 
   #renewXsrf(): Promise<void> {
     this.#renewal ??= this.#fetch('GET', '/svc/csrf-cookie', {})
@@ -103,6 +111,7 @@ export class Transport {
     method: HttpMethod,
     path: string,
     { path: values, query, body, headers, signal }: Call,
+    xsrf?: string,
   ): Promise<Response> {
     const url = this.#baseUrl + filled(path, values) + queryOf(query)
     const init: RequestInit = {
@@ -110,7 +119,8 @@ export class Transport {
       headers: {
         accept: 'application/json',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(await this.#credentials(method)),
+        ...(xsrf ? { 'x-xsrf-token': xsrf } : {}),
+        ...(await this.#bearer()),
         ...(await provided(this.#options.headers ?? {})),
         ...headers,
       },
@@ -123,14 +133,16 @@ export class Transport {
     return fetch(url, init).catch((error) => fail(error, signal))
   }
 
-  async #credentials(method: HttpMethod): Promise<Record<string, string>> {
-    if (this.#isBearer) {
-      const token = await provided(this.#token)
-      return token ? { authorization: `Bearer ${token}` } : {}
-    }
-    const xsrf = isUnsafe(method) ? await this.#readXsrf?.() : undefined
-    return xsrf ? { 'x-xsrf-token': xsrf } : {}
+  async #bearer(): Promise<Record<string, string>> {
+    const token = this.#isBearer ? await provided(this.#token) : null
+    return token ? { authorization: `Bearer ${token}` } : {}
   }
+}
+
+function xsrfReader({ xsrfToken, xsrfCookie = 'XSRF-TOKEN' }: ClientOptions): (() => Promise<string[]>) | null {
+  const given = async () => [(await xsrfToken?.()) ?? []].flat()
+  if (xsrfToken) return given
+  return page.document ? async () => pageCookies(xsrfCookie) : null
 }
 
 /** Rethrows the reason of an abort, because the caller requested it. */

@@ -108,6 +108,25 @@ if (hasChromium(t)) {
     t.match(aborted, { error: { class: 'AbortError' } })
   })
 
+  t.test('finds its token among the cookies of other applications on the host', async (t) => {
+    const { url } = await startWithAda(t, stateful)
+    const { page, call } = await openPage(t, url, `${spa}app/`)
+    await page.evaluate("document.cookie = 'XSRF-TOKEN=theirs; path=/app'")
+    t.match(await call(login), { value: { two_factor: false } })
+    t.match(await call("svc.tokens.create({ token_name: 'page' })"), { value: /^\d+\|/ })
+    t.match(await page.evaluate('document.cookie'), /^XSRF-TOKEN=theirs; XSRF-TOKEN=x/)
+  })
+
+  t.test('reads the cookie of the configured name', async (t) => {
+    const { url } = await startWithAda(t, stateful, { session: { xsrf_cookie: 'SVC-XSRF' } })
+    const { page, call } = await openPage(t, url)
+    await page.evaluate(`import('@svc/client').then((library) => {
+      globalThis.svc = library.createClient({ baseUrl: ${JSON.stringify(url)}, xsrfCookie: 'SVC-XSRF' })
+    })`)
+    t.match(await call(login), { value: { two_factor: false } })
+    t.match(await call("svc.tokens.create({ token_name: 'page' })"), { value: /^\d+\|/ })
+  })
+
   t.test('runs the code of the README', async (t) => {
     const { url } = await startWithAda(t, stateful)
     const { page } = await openPage(t, url)

@@ -71,7 +71,7 @@ export function domainProblem(request: FastifyRequest): Advice | null {
   const isCovered = host === hostname || (domain !== undefined && isWithin(host, domain))
   if (page === null || isCovered || sameSiteProblem(request)) return null
   const message =
-    `Scripts of the page at ${page} cannot read the XSRF-TOKEN cookie, which belongs to another host. Set a domain ` +
+    `Scripts of the page at ${page} cannot read the cookie ${session.xsrf_cookie}, which belongs to another host. Set a domain ` +
     'that contains both.'
   return { message, key: 'session.domain' }
 }

@@ -17,8 +17,8 @@ export const sectionChecks: readonly Check[] = [
   secretsAreLong,
   cookieDomainCoversUs,
   crossSiteCookiesAreSecure,
-  cookiePrefixIsHonoured,
-  cookieIsNoOther,
+  cookiePrefixesAreHonoured,
+  cookiesAreNoOthers,
   passwordLengthsFit,
   linkPlaceholdersExist,
   templateDirectoriesExist,
@@ -62,24 +62,27 @@ function crossSiteCookiesAreSecure({ session }: Config, report: Report): void {
   report(['session', 'same_site'], 'must not be none unless cookies are secure; browsers reject such cookies over http')
 }
 
-function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
-  if (/^__(Secure|Host)-/i.test(session.cookie) && !session.secure) {
-    report(
-      ['session', 'cookie'],
-      `must not begin with __Secure- or __Host- unless cookies are secure (found "${session.cookie}")`,
-    )
-  } else if (/^__Host-/i.test(session.cookie) && session.domain !== null) {
-    report(['session', 'cookie'], `must not begin with __Host- when session.domain is set (found "${session.cookie}")`)
+function cookiePrefixesAreHonoured({ session }: Config, report: Report): void {
+  for (const key of ['cookie', 'xsrf_cookie'] as const) {
+    const found = `(found "${session[key]}")`
+    if (/^__(Secure|Host)-/i.test(session[key]) && !session.secure)
+      report(['session', key], `must not begin with __Secure- or __Host- unless cookies are secure ${found}`)
+    else if (/^__Host-/i.test(session[key]) && session.domain !== null)
+      report(['session', key], `must not begin with __Host- when session.domain is set ${found}`)
   }
 }
 
 /** Cookie names that svc already uses. */
-const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|language|ui_locales|oauth_.*))$/
+const OWN_COOKIES = /^svc_(remember|browser|flash|language|ui_locales|oauth_.*)$/
 
-function cookieIsNoOther({ session }: Config, report: Report): void {
-  const name = session.cookie.replace(/^__(Secure|Host)-/i, '')
-  if (OWN_COOKIES.test(name) || featureCookies.some((prefix) => name.startsWith(prefix))) {
-    report(['session', 'cookie'], `must not be ${session.cookie}, which svc uses for another cookie`)
+function cookiesAreNoOthers({ session }: Config, report: Report): void {
+  const nameOf = (key: 'cookie' | 'xsrf_cookie') => session[key].replace(/^__(Secure|Host)-/i, '')
+  const second = session.xsrf_cookie === 'XSRF-TOKEN' ? 'cookie' : 'xsrf_cookie'
+  for (const key of ['cookie', 'xsrf_cookie'] as const) {
+    const name = nameOf(key)
+    const isOther = key === second && nameOf('cookie') === nameOf('xsrf_cookie')
+    if (isOther || OWN_COOKIES.test(name) || featureCookies.some((prefix) => name.startsWith(prefix)))
+      report(['session', key], `must not be ${session[key]}, which svc uses for another cookie`)
   }
 }
 

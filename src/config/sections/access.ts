@@ -58,6 +58,13 @@ export const accessSections = {
       description:
         'The name of the session cookie. On https svc adds the prefix __Host-, or __Secure- if a domain is set.',
     }),
+    xsrf_cookie: text({
+      default: 'XSRF-TOKEN',
+      format: 'cookie-name',
+      reload: 'restart',
+      description:
+        'The name of the cookie with the CSRF token, which scripts read and send back in the header X-XSRF-TOKEN. Choose another name if another application on the same host sets XSRF-TOKEN too, and tell the clients: xsrfCookie in @svc/client, xsrfCookieName in axios.',
+    }),
     lifetime: duration({
       default: '2h',
       max: '3650d',

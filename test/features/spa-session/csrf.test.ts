@@ -198,3 +198,28 @@ t.test('ignores cookies on guard routes with stateful_api off', async (t) => {
   t.equal((await spa.get('/api/user', { authorization: `Bearer ${token}` })).statusCode, 200)
   t.equal(await svc.database.prisma.session.count(), 1)
 })
+
+t.test('the cookie with the token has the configured name', async (t) => {
+  for (const [url, name] of [
+    ['http://localhost:8000', 'SVC-XSRF'],
+    ['https://id.example.com', 'SVC-XSRF'],
+    ['https://id.example.com', '__Host-XSRF'],
+  ] as const) {
+    const app = { url, environment: 'development' }
+    const svc = await buildTestApp(t, { settings: { app, session: { xsrf_cookie: name } } })
+    const cookies = await svc.app.inject({ url: '/svc/csrf-cookie', headers: { host: new URL(url).host } })
+    t.match(cookies.cookies, [{ httpOnly: true }, { name, path: '/' }])
+    t.notOk(cookies.cookies[1]?.httpOnly)
+    const page = await svc.app.inject({ url: '/oauth/login', headers: { accept: 'text/html' } })
+    t.match(page.body, `data-xsrf-cookie="${name}"`)
+    const [session, xsrf] = cookies.cookies
+    const cookie = `${session?.name}=${session?.value}; ${name}=other; XSRF-TOKEN=another`
+    const post = (token: string) =>
+      svc.app.inject({
+        ...{ method: 'POST', url: '/forgot-password', payload: {} },
+        headers: { cookie, origin: 'http://localhost:5173', accept: 'application/json', 'x-xsrf-token': token },
+      })
+    t.equal((await post(xsrf?.value ?? '')).statusCode, 422, 'the token of this session passes the check')
+    t.equal((await post('other')).statusCode, 419)
+  }
+})

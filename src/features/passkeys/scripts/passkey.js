@@ -19,16 +19,26 @@ export async function runCeremony(start, options) {
   }
 }
 
-/** CSRF token, read on each use because it changes with the session. */
-function xsrfToken() {
-  const cookie = document.cookie.split('; ').find((pair) => pair.startsWith('XSRF-TOKEN='))
-  return decodeURIComponent(cookie?.slice('XSRF-TOKEN='.length) ?? '')
+/** CSRF tokens, read on each use because they change with the session. Another application may set the cookie too. */
+function xsrfTokens() {
+  const prefix = `${document.documentElement.dataset.xsrfCookie}=`
+  const pairs = document.cookie.split('; ').filter((pair) => pair.startsWith(prefix))
+  return pairs.length > 0 ? pairs.map((pair) => decodeURIComponent(pair.slice(prefix.length))) : ['']
 }
 
 /** Posts JSON with the CSRF token. */
-export function postJson(url, body) {
-  const headers = { 'content-type': 'application/json', 'x-xsrf-token': xsrfToken() }
-  return fetchJson(url, { method: 'POST', headers, body: JSON.stringify(body) })
+export async function postJson(url, body) {
+  let refusal
+  for (const token of xsrfTokens()) {
+    const headers = { 'content-type': 'application/json', 'x-xsrf-token': token }
+    try {
+      return await fetchJson(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    } catch (error) {
+      if (error.status !== 419) throw error
+      refusal = error
+    }
+  }
+  throw refusal
 }
 
 /** The page's passkey button: hidden until the browser supports passkeys, and disabled during a request. */
