@@ -1,9 +1,11 @@
 import { isUniqueViolation } from '../database/unique.ts'
 import type { FieldErrors } from '../errors.ts'
+import { heldAddresses } from '../users/email-change.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
 import { type ImportedUser, insertUsers, takenAddresses } from '../users/import.ts'
 import { canonicalEmail } from '../users/user.ts'
 import { type Admin, lockForAdmin } from './admin.ts'
+import { heldText } from './users.ts'
 
 /** What happened to a line. */
 export interface LineReport {
@@ -80,8 +82,12 @@ export async function importUsers(
     }
     const users = [...part.values()].map(({ user }) => user)
     const fresh = await (isDryRun ? findFree : importBatch)(admin, origin, users)
+    const held = await heldAddresses(admin.database.prisma, [...part.keys()], origin.now)
     for (const [address, { line }] of part) {
-      reports.push({ line, status: fresh.has(address) ? 'created' : 'exists', id: fresh.get(address) ?? null })
+      const until = held.get(address)
+      if (fresh.has(address)) reports.push({ line, status: 'created', id: fresh.get(address) ?? null })
+      else if (until) reports.push({ line, status: 'invalid', id: null, errors: { email: [heldText(until)] } })
+      else reports.push({ line, status: 'exists', id: null })
     }
   }
   return reports

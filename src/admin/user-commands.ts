@@ -14,7 +14,7 @@ import { invite } from '../users/invitations.ts'
 import type { User } from '../users/user.ts'
 import { eachUser, type UserChanges } from '../users/users.ts'
 import { attempt, newPassword, refuse, requireTarget, userOptions } from './command-input.ts'
-import { addUser, changeUser } from './users.ts'
+import { addressTaken, addUser, changeUser } from './users.ts'
 
 const line = ({ disabled, ...user }: User): string => JSON.stringify({ ...user, disabled })
 
@@ -62,9 +62,12 @@ async function sendInvitation(context: CommandContext, { options }: CommandInput
   const role = options.role?.trim() || config.current().registration.role
   const request = { email, name: name || null, role }
   const origin = originOf(context, options)
-  const invitation = await attempt(database.transaction((tx) => invite(context, tx, origin, request)))
-  if (!invitation) refuse({ email: ['The email has already been taken.'] })
-  context.print(JSON.stringify(invitation))
+  const invited = database.transaction(async (tx) => {
+    const invitation = await invite(context, tx, origin, request)
+    if (!invitation) throw await addressTaken(tx, email, origin.now)
+    return invitation
+  })
+  context.print(JSON.stringify(await attempt(invited)))
 }
 
 const updateOptions = {

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { accountsOf } from '../accounts.ts'
 import type { Tx } from '../database/database.ts'
-import { notFound, validationFailed } from '../errors.ts'
+import { type HttpError, notFound, validationFailed } from '../errors.ts'
 import { replaceReset } from '../features/password-reset/store.ts'
 import { endSessionsOf } from '../login/end-sessions.ts'
 import { unlockAccount } from '../login/unlock-account.ts'
 import { linkTo } from '../pages/links.ts'
+import { heldAddresses } from '../users/email-change.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
-import type { User } from '../users/user.ts'
+import { canonicalEmail, type User } from '../users/user.ts'
 import { createUser, findUserById, type NewUser, setPassword, type UserChanges, updateUser } from '../users/users.ts'
 import { type Admin, lockForAdmin } from './admin.ts'
 
@@ -31,10 +32,21 @@ function changeAccount<T>(
   })
 }
 
+/** Says until when an address is held. */
+export const heldText = (until: Date): string =>
+  `The email is held until ${until.toISOString()}, because its former account can still undo a change of its address.`
+
+/** 422 for an address that has an account, or that an undo link may give back. */
+export async function addressTaken(tx: Tx, email: string, now: number): Promise<HttpError> {
+  const address = canonicalEmail(email)
+  const until = (await heldAddresses(tx, [address], now)).get(address)
+  return validationFailed({ email: [until ? heldText(until) : 'The email has already been taken.'] })
+}
+
 /** Creates a user. Throws 422 if the address is taken. */
 export async function addUser(tx: Tx, origin: EventContext, facts: Omit<NewUser, 'now'>): Promise<User> {
   const created = await createUser(tx, { ...facts, now: origin.now })
-  if (!created) throw validationFailed({ email: ['The email has already been taken.'] })
+  if (!created) throw await addressTaken(tx, facts.email, origin.now)
   await recordEvent(tx, origin, { type: 'user_created', userId: created.id })
   return created
 }

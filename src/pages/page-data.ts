@@ -231,6 +231,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     action: string
     /** The old address, which will be restored. */
     email: string
+    /** The masked new address. */
+    current: string
   }
   message: {
     title: string

@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../database/database.ts'
 import { skipIds } from '../database/ids.ts'
+import { heldAddresses } from './email-change.ts'
 import { type EventContext, recordEvent } from './events.ts'
-import { heldAddresses } from './import.ts'
 
 /** A user of another application, who keeps the id. */
 export interface KeptUser {
@@ -58,8 +58,12 @@ export async function findKept(
     if (own) return { state: 'conflict', reason: 'svc has another user with this id' }
     if (deleted.has(id)) return { state: 'conflict', reason: 'a user with this id was deleted in svc' }
     if (byEmail.has(email)) return { state: 'conflict', reason: 'svc has another user with this address' }
-    if (held.includes(email))
-      return { state: 'conflict', reason: 'a user of svc can still undo the change of this address' }
+    const until = held.get(email)
+    if (until) {
+      const day = until.toISOString().slice(0, 10)
+      const reason = `the address is held until ${day}, because a user of svc can still undo a change of it`
+      return { state: 'conflict', reason }
+    }
     return { state: 'new' }
   })
 }

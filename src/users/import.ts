@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../database/database.ts'
+import { heldAddresses } from './email-change.ts'
 import { canonicalEmail } from './user.ts'
 
 /** The database, or a transaction. */
@@ -16,19 +17,10 @@ export interface ImportedUser {
   disabled: boolean
 }
 
-/** Returns the addresses that an undo link may give back to their former users. */
-export async function heldAddresses(tx: Reader['prisma'], emails: string[], now: number): Promise<string[]> {
-  const held = await tx.emailChange.findMany({
-    where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } },
-    select: { oldEmail: true },
-  })
-  return held.map(({ oldEmail }) => oldEmail)
-}
-
 /** Returns the addresses that have an account, or that an undo link may give back. */
 export async function takenAddresses({ prisma }: Reader, emails: string[], now: number): Promise<Set<string>> {
   const known = await prisma.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
-  return new Set([...known.map(({ email }) => email), ...(await heldAddresses(prisma, emails, now))])
+  return new Set([...known.map(({ email }) => email), ...(await heldAddresses(prisma, emails, now)).keys()])
 }
 
 /**

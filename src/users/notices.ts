@@ -6,6 +6,7 @@ import type { Mail } from '../mail/mail.ts'
 import { accountLink, forgotPage, helpLink, ownLink } from '../pages/links.ts'
 import { browserName } from './browser-name.ts'
 import { type EventContext, userRef } from './events.ts'
+import { maskedAddress } from './masked-address.ts'
 import type { User } from './user.ts'
 
 /** Account changes that svc notifies the user of. */
@@ -100,7 +101,8 @@ export async function notify(
     when: new Date(origin.now).toISOString(),
     ipAddress,
     userAgent: userAgent === null ? null : browserName(userAgent),
-    newEmail: newEmail === undefined ? null : masked(newEmail),
+    oldEmail: newEmail === undefined ? null : user.email,
+    newEmail: newEmail === undefined ? null : maskedAddress(newEmail),
     undo: undo ?? null,
     provider: provider ?? null,
     application: application ?? null,
@@ -121,10 +123,4 @@ export async function notify(
     data,
   } as const
   await mail.queueNotice(tx, draft, cause, { contentKey: [kindKey, ...facts].join('\0'), kindKey })
-}
-
-/** Masks an address so that its owner recognises it: `a…@example.com`. */
-const masked = (email: string): string => {
-  const at = email.lastIndexOf('@')
-  return `${[...email.slice(0, at)][0] ?? ''}…${email.slice(at)}`
 }

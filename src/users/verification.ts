@@ -6,6 +6,7 @@ import type { MailCause } from '../mail/budget.ts'
 import { linkTo } from '../pages/links.ts'
 import { shareOf } from './account-mail.ts'
 import { type EventContext, recordEvent } from './events.ts'
+import { maskedAddress } from './masked-address.ts'
 import type { User } from './user.ts'
 
 /** Lifetime of a verification link in milliseconds. */
@@ -40,7 +41,9 @@ export async function sendVerification(
   const { id, hash, expires } = facts
   const signature = keysOf(app)[0]?.sign(signedText(facts)) ?? ''
   const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
-  const data = { link, minutes: validity / 60_000 }
+  // Masked, because the new address may be mistyped and belong to a stranger.
+  const change = user.pending_email ? { from: maskedAddress(user.email), to } : {}
+  const data = { link, minutes: validity / 60_000, ...change }
   const cause: MailCause =
     by === 'user'
       ? { share: shareOf(user, to), userId: user.id, ipAddress: origin.ipAddress }

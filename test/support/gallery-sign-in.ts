@@ -225,6 +225,8 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
   'verify-email-sent': (reply) => reply.page('verify-email', { ...verifyEmail, sent: true }),
   'verify-email-hostile': (reply) =>
     reply.page('verify-email', { ...verifyEmail, action: hostile, email: hostile + long, homeHref: hostile }),
-  'undo-email': (reply) => reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com' }),
-  'undo-email-hostile': (reply) => reply.page('undo-email', { action: hostile, email: hostile + long }),
+  'undo-email': (reply) =>
+    reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com', current: 'm…@example.org' }),
+  'undo-email-hostile': (reply) =>
+    reply.page('undo-email', { action: hostile, email: hostile + long, current: hostile }),
 }

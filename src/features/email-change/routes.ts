@@ -7,6 +7,7 @@ import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'
 import { isUndoSignature } from '../../users/email-change.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
+import { maskedAddress } from '../../users/masked-address.ts'
 import { findChange, restoreAddress, type UndoableChange } from './store.ts'
 
 const path = '/email/undo/:id/:signature'
@@ -72,7 +73,11 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
     async (request, reply) => {
       const change = await changeOf(request.params)
       if (!change) return refuse(reply, 'invalid')
-      return reply.page('undo-email', { action: request.url.split('?')[0] ?? '', email: change.oldEmail })
+      return reply.page('undo-email', {
+        action: request.url.split('?')[0] ?? '',
+        email: change.oldEmail,
+        current: maskedAddress(change.newEmail),
+      })
     },
   )
 

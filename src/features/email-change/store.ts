@@ -6,13 +6,16 @@ export interface UndoableChange {
   id: bigint
   userId: number
   oldEmail: string
+  newEmail: string
   createdAt: Date
 }
 
 /** Returns the change; null if it is unknown, undone or expired. */
 export async function findChange({ prisma }: Database, id: bigint, now: number): Promise<UndoableChange | null> {
   const row = await prisma.emailChange.findFirst({ where: { id, expiresAt: { gt: new Date(now) } } })
-  return row && { id: row.id, userId: Number(row.userId), oldEmail: row.oldEmail, createdAt: row.createdAt }
+  if (!row) return null
+  const { oldEmail, newEmail, createdAt } = row
+  return { id, userId: Number(row.userId), oldEmail, newEmail, createdAt }
 }
 
 /**

@@ -32,6 +32,12 @@ t.test('keeps a verified address until the new one is verified', async (t) => {
   t.ok(pending.email_verified_at)
   t.equal((await svc.browser().signIn('ada@example.com')).statusCode, 200, 'the old address signs in')
   t.equal((await svc.browser().signIn('lovelace@example.com')).statusCode, 401, 'the new one does not')
+  const [asked] = await svc.mailbox.to('lovelace@example.com')
+  const change = 'The svc account with the address a…@example.com should get the new address lovelace@example.com.'
+  t.match(asked?.text, change, 'a stranger with the new address does not read the whole old one')
+  t.match(asked?.html, change)
+  const [notice] = await svc.mailbox.to('ada@example.com')
+  t.match(notice?.text, 'Old address: ada@example.com\nNew address: l…@example.com\n')
   const link = await mailedLink(svc, 'lovelace@example.com')
   t.equal((await svc.app.inject(link)).statusCode, 401, 'the link needs the session of its user')
   svc.clock.advance(minute)

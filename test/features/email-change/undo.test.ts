@@ -66,7 +66,7 @@ t.test('restores the account of the old owner after an attacker changed the addr
   t.match(requested?.text, link, 'both mails have the same link')
   const shown = await open(svc, link)
   t.equal(shown.statusCode, 200)
-  t.match(shown.body, 'ada@example.com')
+  t.match(shown.body, 'ada@example.com the address of your svc account again, instead of e…@example.com')
   t.match(shown.body, 'id="undo-email-submit"')
   t.notMatch(shown.body, 'evil@')
   t.notOk(shown.headers['set-cookie'])

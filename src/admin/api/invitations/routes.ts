@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../access/idempotency.ts'
-import { notFound, validationFailed } from '../../../errors.ts'
+import { notFound } from '../../../errors.ts'
 import { emailField, idParameter, nullable, nullableText } from '../../../http/fields.ts'
 import { nameField } from '../../../http/validation.ts'
 import { Type } from '../../../json-schema.ts'
 import { findInvitationById, invite, listInvitations, revokeInvitation } from '../../../users/invitations.ts'
 import { lockForAdmin } from '../../admin.ts'
+import { addressTaken } from '../../users.ts'
 import { once, replayHeaders } from '../once.ts'
 import { adminOrigin, changes, idCursor, limitOf, pageQuery, reads, reasonField, recordRead } from '../request.ts'
 import { Invitation, pageOf } from '../schemas.ts'
@@ -75,7 +76,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       const { id, isReplay } = await createOnce(request, async (tx) => {
         await lockForAdmin(adminOf(request), tx, [])
         const invitation = await invite(app, tx, origin, asked)
-        if (!invitation) throw validationFailed({ email: ['The email has already been taken.'] })
+        if (!invitation) throw await addressTaken(tx, email, origin.now)
         return invitation.id
       })
       const invitation = await findInvitationById(app.database, id)
