@@ -35,6 +35,7 @@ t.test('administrators read until when an address is held for its former account
   t.match(taken.json(), { errors: { email: ['The email has already been taken.'] } })
   svc.clock.advance(7 * day)
   const browser = await signIn()
+  await browser.post('/user/confirm-password', { password: 'correct horse' })
   const made = await browser.post('/admin/v1/users', { email, name: 'Ada', verified: true })
   t.equal(made.statusCode, 201, made.body)
 })
