@@ -21,6 +21,7 @@ import {
   requestOrigin,
 } from '../users/events.ts'
 import { lockUser } from '../users/lock.ts'
+import { notify } from '../users/notices.ts'
 import { canonicalEmail } from '../users/user.ts'
 import {
   clearPassword,
@@ -81,7 +82,12 @@ interface CodeMail extends RequestOrigin {
 }
 
 /** A user who proved access to the mailbox of the account. */
-interface ProvedMailbox extends UserWithPassword, Pick<WaitingCode, 'remember' | 'returnTo'> {}
+interface Proved extends UserWithPassword {
+  /** The account had a password from before its address was verified. */
+  passwordRemoved: boolean
+}
+
+interface ProvedMailbox extends Proved, Pick<WaitingCode, 'remember' | 'returnTo'> {}
 
 /**
  * Sign-in codes by mail, for browsers and apps. A code is a first factor: continue with `continueSignIn` or
@@ -145,7 +151,7 @@ export class LoginCodes {
     const { email, remember, returnTo } = waiting
     const attempt = await loginLimiter.attemptEmailCode(request, email)
     let found: UserWithPassword | null
-    let proved: UserWithPassword | null
+    let proved: Proved | null
     try {
       const isRight = await this.#use(sha256Hex(holder), waiting, typedCode(code).replaceAll(/[\s-]/g, ''))
       found = await findUserByEmail(database, email)
@@ -212,22 +218,28 @@ export class LoginCodes {
   }
 
   /** Returns the account of a right code, with a verified address; null if it was disabled or changed meanwhile. */
-  async #proved(request: FastifyRequest, found: UserWithPassword): Promise<UserWithPassword | null> {
+  async #proved(request: FastifyRequest, found: UserWithPassword): Promise<Proved | null> {
     const { user } = found
     if (user.disabled) return null
     // With a second factor, the mailbox alone does not show whose account it is.
-    if (user.email_verified_at !== null || this.#app.secondFactor.isAskedOf(user)) return found
+    if (user.email_verified_at !== null || this.#app.secondFactor.isAskedOf(user))
+      return { ...found, passwordRemoved: false }
     const origin = eventContext(request)
     return this.#app.database.transaction(async (tx) => {
       await lockUser(this.#app.database, tx, user.id)
       if (await isAddressInDoubt(tx, user.id, origin.now)) return null
-      if (await markVerified(tx, user.id, user.email, origin.now)) {
+      const before = await findUserById({ prisma: tx }, user.id)
+      const isClaimed = await markVerified(tx, user.id, user.email, origin.now)
+      if (isClaimed) {
         await this.#claimAccount(tx, user.id)
         await clearPassword(tx, user.id, origin.now)
         await recordEvent(tx, origin, { type: 'account_claimed', userId: user.id })
       }
       const now = await findUserById({ prisma: tx }, user.id)
-      return now && !now.user.disabled && now.user.email === user.email ? now : null
+      if (!now || now.user.disabled || now.user.email !== user.email) return null
+      const passwordRemoved = isClaimed && before !== null && before.password !== null
+      if (passwordRemoved) await notify(this.#app, tx, origin, now.user, 'password_removed')
+      return { ...now, passwordRemoved }
     })
   }
 

@@ -20,6 +20,7 @@ export type NoticeKind =
   | 'passkey_added'
   | 'passkey_removed'
   | 'password_changed'
+  | 'password_removed'
   | 'password_reset'
   | 'personal_token_created'
   | 'recovery_code_used'
@@ -60,6 +61,7 @@ const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
   passkey_added: ['review', 'passkeys'],
   passkey_removed: ['review', 'passkeys'],
   password_changed: ['reset', 'sessions'],
+  password_removed: ['reset', 'sessions'],
   password_reset: ['reset', 'sessions'],
   personal_token_created: ['review', 'personal-tokens'],
   recovery_code_used: ['review', 'two-factor'],

@@ -77,6 +77,7 @@ t.test('names event, time and device in a notice, without personal data', async 
     recovery_code_used: 'A recovery code was used',
     passkey_added: 'A passkey was added',
     passkey_removed: 'A passkey was removed',
+    password_removed: 'Your password was removed',
     remember_replayed: 'A remembered device was signed out',
     social_linked: 'An account at another provider was linked',
     social_unlinked: 'An account at another provider was unlinked',

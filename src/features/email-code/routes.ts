@@ -47,6 +47,9 @@ const sent = {
   message: 'If this address has an account, we have emailed it a sign-in code.',
 }
 
+const loggedInWithoutPassword =
+  'Logged in. The password was removed, because it was set before this address was verified.'
+
 interface EmailCodeOptions {
   /** The proofs of `POST /svc/token`. */
   proofs: TokenProof[]
@@ -122,10 +125,10 @@ const emailCode: FastifyPluginAsyncTypebox<EmailCodeOptions> = async (app, { pro
       const holder = request.session.sessionId
       const proved = await app.loginCodes.verify(request, { holder, code: request.body.code })
       if (!proved) throw validationFailed({ code: [wrongCode] })
-      const { user, password, remember } = proved
+      const { user, password, remember, passwordRemoved } = proved
       const login = { user, password, remember, method: emailCodeMethod, channel: 'email_code' } as const
       if ((await continueSignIn(request, reply, login)) === 'challenged') return { two_factor: true }
-      return { two_factor: false, user, message: 'Logged in.' }
+      return { two_factor: false, user, message: passwordRemoved ? loggedInWithoutPassword : 'Logged in.' }
     },
   )
 }

@@ -113,6 +113,7 @@ async function link(
   { userId, decision }: { userId: number; decision: LinkDecision },
 ): Promise<void> {
   const origin = eventContext(request)
+  const before = await findUserById({ prisma: tx }, userId)
   if (decision.action === 'link' && decision.claim) {
     // The earlier owner had not verified the address, so everything of theirs is removed.
     await claimAccount(tx, userId)
@@ -128,5 +129,7 @@ async function link(
   if (decision.action === 'link') {
     const owner = (await findUserById({ prisma: tx }, userId))?.user ?? linked.user
     await notify(request.server, tx, origin, owner, 'social_linked', { provider: provider.label })
+    const isRemoved = decision.claim && before !== null && before.password !== null
+    if (isRemoved) await notify(request.server, tx, origin, owner, 'password_removed')
   }
 }

@@ -49,6 +49,26 @@ t.test(
   },
 )
 
+t.test('says that a password from before the verification was removed', async (t) => {
+  const svc = await codeApp(t)
+  for (const [password, removed] of [
+    ['correct horse', true],
+    [null, false],
+  ] as const) {
+    const user = await svc.createUser({ verified: false })
+    const data = password === null ? { password } : {}
+    await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data })
+    const visitor = new ScriptlessBrowser(svc)
+    await press(visitor, `${login}?return_to=%2Ftest-tokens`, { email: user.email })
+    const done = await visitor.send(codePage, { code: await mailedCode(svc, user.email) })
+    t.equal(await visitor.user(), user.id)
+    if (removed) {
+      t.match(done.body, 'Your earlier password was removed')
+      t.match(done.body, 'id="continue" href="/test-tokens"')
+    } else t.strictSame(redirectOf(done), [303, '/test-tokens'])
+  }
+})
+
 t.test('shows the link of the mail with its code, and uses it up only with the button', async (t) => {
   const svc = await codeApp(t)
   const user = await svc.createUser()

@@ -62,6 +62,7 @@ t.test('removes all access of an attacker who registered an address first, when 
   t.equal((await svc.browser().signIn(email)).statusCode, 401, 'the password')
   t.equal((await waiting.post('/two-factor-challenge', { code: thief.code(1) })).statusCode, 422)
   t.equal(await prisma.event.count({ where: { type: 'account_claimed' } }), 1)
+  t.ok((await svc.mailbox.to(email)).some(({ subject }) => subject === 'Your password was removed'))
 })
 
 t.test('links accounts with the same verified address, and keeps everything', async (t) => {

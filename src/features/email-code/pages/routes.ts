@@ -13,7 +13,7 @@ import type { WaitingCode } from '../../../login/login-code-store.ts'
 import { enterCodePath, requestCodePath } from '../../../login/login-codes.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
-import { linkTo } from '../../../pages/links.ts'
+import { linkTo, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
 import { wrongCode } from '../wrong-code.ts'
@@ -207,10 +207,19 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
     const holder = request.session.sessionId
     const proved = await app.loginCodes.verify(request, { holder, code: text(request.body.code) })
     if (!proved) return null
-    const { user, password, remember, returnTo } = proved
+    const { user, password, remember, returnTo, passwordRemoved } = proved
     const login = { user, password, remember, method: emailCodeMethod, channel: 'email_code' } as const
-    if ((await continueSignIn(request, reply, login)) === 'signed_in') return redirectOn(reply, returnTo)
+    const outcome = await continueSignIn(request, reply, login)
     const config = app.config.current()
+    if (outcome === 'signed_in') {
+      if (!passwordRemoved) return redirectOn(reply, returnTo)
+      const words = textsOf(request)
+      return reply.page('message', {
+        title: words('email-code.password_removed'),
+        message: words('email-code.password_removed_text'),
+        link: { href: returnTo ?? startPage(config), label: words('link-provider.continue') },
+      })
+    }
     const query = returnTo === null ? {} : { return_to: returnTo }
     const challenge =
       config.links.login === null ? withReturn('/oauth/login', returnTo) : linkTo(config, 'two_factor', {}, query)
