@@ -2,13 +2,22 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 
 const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
+/** Without 0 and o, and without 1, i and l, which look alike. */
+const readable = 'abcdefghjkmnpqrstuvwxyz23456789'
+
 /** Returns `length` uniformly random characters from `[A-Za-z0-9]`. */
-export function randomAlphanumeric(length: number): string {
+export const randomAlphanumeric = (length: number): string => randomFrom(alphanumerics, length)
+
+/** Returns `length` uniformly random characters for people to copy: lower case, without look-alikes. */
+export const randomReadable = (length: number): string => randomFrom(readable, length)
+
+function randomFrom(characters: string, length: number): string {
+  // Larger bytes would bias towards the first characters.
+  const limit = 256 - (256 % characters.length)
   let text = ''
   while (text.length < length) {
     for (const byte of randomBytes(length - text.length + 8)) {
-      // 248 = 4 × 62: larger bytes would bias towards the first characters.
-      if (byte < 248 && text.length < length) text += alphanumerics[byte % 62]
+      if (byte < limit && text.length < length) text += characters[byte % characters.length]
     }
   }
   return text

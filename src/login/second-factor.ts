@@ -3,7 +3,7 @@ import type { CurrentConfig } from '../config/current.ts'
 import type { Cipher } from '../crypto/cipher.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveCipher } from '../crypto/keys.ts'
-import { randomAlphanumeric } from '../crypto/random.ts'
+import { randomReadable } from '../crypto/random.ts'
 import type { Database } from '../database/database.ts'
 import { type FieldErrors, type HttpError, secondFactorMissing, validationFailed } from '../errors.ts'
 import { eventContext, recordEvent, recordEvents } from '../users/events.ts'
@@ -37,7 +37,13 @@ const plainCode = (code: StoredCode): string => (typeof code === 'string' ? code
 /** Maximum retries when another recovery code is used concurrently. */
 const maxTries = 8
 
-const recoveryCode = (): string => `${randomAlphanumeric(10)}-${randomAlphanumeric(10)}`
+const recoveryCode = (): string => `${randomReadable(10)}-${randomReadable(10)}`
+
+/** The letters and digits of a recovery code. People copy codes by hand, in either case, and some keyboards add spaces. */
+const lettersOf = (code: string): string =>
+  typedCode(code)
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
 
 /** Checks second factors for all entry points: TOTP codes (RFC 6238) and recovery codes. Codes cannot be replayed. */
 export class SecondFactor {
@@ -179,13 +185,14 @@ export class SecondFactor {
     user: User,
     code: SecondFactorInput['recovery_code'],
   ): Promise<boolean> {
-    if (!code) return false
+    const typed = lettersOf(code ?? '')
+    if (typed === '') return false
     for (let tries = 0; tries < maxTries; tries++) {
       const stored = await findTwoFactor(this.#database, user.id)
       if (!stored?.confirmed || stored.recoveryCodes === null) return false
       const codes = this.#storedCodes(user.id, stored)
       // Compares every code, so that the time does not reveal which one matches.
-      const fitting = codes.map((candidate) => constantTimeEqual(plainCode(candidate), code)).indexOf(true)
+      const fitting = codes.map((candidate) => constantTimeEqual(lettersOf(plainCode(candidate)), typed)).indexOf(true)
       if (fitting < 0) return false
       const fresh = this.#seal(user.id, JSON.stringify(codes.with(fitting, { replacement: recoveryCode() })))
       const found = stored.recoveryCodes

@@ -51,13 +51,14 @@ t.test('accepts a recovery code once, and replaces it', async (t) => {
   const ada = await enableTwoFactor(svc)
   const [first = '', second = ''] = ada.recoveryCodes
   const spa = await challenged(svc, ada.email)
-  t.equal((await spa.post(challenge, { recovery_code: first.toLowerCase() })).statusCode, 422, 'case-sensitive')
+  for (const wrong of [' –\u200e ', first.slice(1), `${first}x`])
+    t.equal((await spa.post(challenge, { recovery_code: wrong })).statusCode, 422, wrong)
   t.equal((await spa.post(challenge, { recovery_code: ` ${first} ` })).statusCode, 204)
   const now: string[] = (await ada.browser.get('/user/two-factor-recovery-codes')).json()
   t.equal(now.length, 8)
   t.strictSame(now.slice(1), ada.recoveryCodes.slice(1), 'replaced in place')
   t.not(now[0], first)
-  t.match(now[0], /^[A-Za-z0-9]{10}-[A-Za-z0-9]{10}$/)
+  for (const code of now) t.match(code, /^[a-hjkmnp-z2-9]{10}-[a-hjkmnp-z2-9]{10}$/, 'no look-alike characters')
   const again = await challenged(svc, ada.email)
   t.equal((await again.post(challenge, { recovery_code: first })).statusCode, 422)
   t.equal(
@@ -72,6 +73,28 @@ t.test('accepts a recovery code once, and replaces it', async (t) => {
   t.equal(await told(), 1)
   svc.clock.advance(hour)
   t.equal(await told(), 2, 'the same notice is sent at most once an hour')
+})
+
+t.test('accepts a recovery code as people copy it', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enableTwoFactor(svc)
+  const imported = 'Zx9QwErTyU-0OlI1aBcDe'
+  const seal = svc.app.secondFactor.kept(ada.user.id, 'JBSWY3DPEHPK3PXP', [...ada.recoveryCodes, imported, '日本語'])
+  await svc.database.prisma.user.update({
+    where: { id: BigInt(ada.user.id) },
+    data: { twoFactorRecoveryCodes: seal.recoveryCodes },
+  })
+  const [a = '', b = '', c = '', d = ''] = ada.recoveryCodes
+  const copies = [
+    a.toUpperCase(),
+    b.replace('-', ''),
+    c.replace('-', ' – '),
+    ...[d.replace(/[a-z0-9]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))],
+    ...[imported.toLowerCase(), ' 日本 語'],
+  ]
+  for (const recovery_code of copies)
+    t.equal((await deviceWithFactor(svc, ada.email, { recovery_code })).statusCode, 200, recovery_code)
+  t.equal((await deviceWithFactor(svc, ada.email, { recovery_code: a })).statusCode, 422, 'only once')
 })
 
 t.test(
