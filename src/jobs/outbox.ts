@@ -56,9 +56,19 @@ export class Outbox {
     this.#lanes.set(kind, this.#shared)
   }
 
-  /** Registers the handler of a kind with its own workers and delays, such as calls to one server of a third party. */
-  handleSeparately<Payload>(kind: string, handler: Handler<Payload>, retryDelay = standardDelay): void {
-    const lane = new Lane({ ...this.#parts, retryDelay })
+  /**
+   * Registers the handler of a kind with its own workers and delays, such as calls to one server of a third party. Log lines
+   * about its jobs have the `facts`.
+   */
+  handleSeparately<Payload>(
+    kind: string,
+    handler: Handler<Payload>,
+    {
+      retryDelay = standardDelay,
+      facts = {},
+    }: { retryDelay?: RetryDelay; facts?: Readonly<Record<string, string>> } = {},
+  ): void {
+    const lane = new Lane({ ...this.#parts, log: this.#parts.log.child(facts), retryDelay })
     lane.handle(kind, textHandler(handler))
     this.#lanes.set(kind, lane)
     if (this.#isStarted) lane.start()

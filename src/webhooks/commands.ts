@@ -9,7 +9,7 @@ import {
 import { deriveCipher } from '../crypto/keys.ts'
 import { outboxStates } from '../jobs/outbox-state.ts'
 import { kindOf, type WebhookJob } from './queue.ts'
-import { listFailed, replayFailed, typesOf } from './store.ts'
+import { lastErrorOf, listFailed, replayFailed, typesOf } from './store.ts'
 
 const listOptions = {
   failed: { description: 'List the failed messages instead, newest first' },
@@ -30,7 +30,8 @@ async function list(context: CommandContext, { options }: CommandInput<typeof li
   const states = await outboxStates(database, [], now)
   for (const { url, events } of config.current().webhooks) {
     const { pending = 0, failed = 0, age = 0 } = states.get(kindOf(url)) ?? {}
-    print(JSON.stringify({ url, events, pending, failed, oldest_seconds: Math.round(age / 1000) }))
+    const counts = { pending, failed, oldest_seconds: Math.round(age / 1000) }
+    print(JSON.stringify({ url, events, ...counts, last_error: await lastErrorOf(database, kindOf(url)) }))
   }
 }
 
@@ -91,7 +92,8 @@ export const webhookCommands = [
   command({
     name: 'webhook:list',
     summary: 'List the webhook receivers, or the messages that they did not accept',
-    details: 'Prints one JSON object per line: the receivers with their numbers of pending and failed messages.',
+    details:
+      'Prints one JSON object per line: the receivers with their numbers of pending and failed messages, and why the last failed attempt failed.',
     options: listOptions,
     run: list,
   }),

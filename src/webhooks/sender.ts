@@ -42,7 +42,11 @@ export function addWebhooks(app: FastifyInstance): void {
     const urls = new Map(config.current().webhooks.map(({ url }) => [kindOf(url), url]))
     for (const [kind, url] of urls) {
       if (handled.has(kind)) continue
-      outbox.handleSeparately<WebhookJob>(kind, (job, { signal }) => send(app, url, job, signal), retryDelay)
+      outbox.handleSeparately<WebhookJob>(kind, (job, { signal }) => send(app, url, job, signal), {
+        retryDelay,
+        // The rest of the URL may contain a token.
+        facts: { host: new URL(url).host },
+      })
       handled.add(kind)
     }
     for (const kind of handled) {

@@ -35,6 +35,12 @@ export const listFailed = (
     select: { id: true, kind: true, payload: true, attempts: true, lastError: true, createdAt: true, failedAt: true },
   })
 
+/** Returns why the newest message of a kind with a failed attempt was not accepted; null if there is none. */
+export async function lastErrorOf({ prisma }: Database, kind: string): Promise<string | null> {
+  const row = await prisma.outbox.findFirst({ where: { kind, lastError: { not: null } }, orderBy: { id: 'desc' } })
+  return row?.lastError ?? null
+}
+
 /** Makes failed messages due again: those with the ids, of a kind, or all. Returns their number. */
 export async function replayFailed(
   { prisma }: Database,

@@ -129,7 +129,7 @@ t.test('runs jobs with the same order key one after the other', async (t) => {
     if (isDown && name.startsWith('ada')) throw new Error('down')
     done.push(name)
   }
-  app.outbox.handleSeparately('apart', handler, (attempts) => (attempts > 2 ? null : minute))
+  app.outbox.handleSeparately('apart', handler, { retryDelay: (attempts) => (attempts > 2 ? null : minute) })
   const names = ['ada 1', 'ada 2', 'bob 1', 'ada 3', 'none']
   await database.transaction(async (tx) => {
     for (const name of names) {

@@ -107,7 +107,12 @@ t.test('retries for three days, in order for each user, then keeps the message f
   const failed = JSON.parse(line)
   t.match(failed, { url: receiver.url, event: 'login', attempts: 12, last_error: 'The receiver answered 503.' })
   t.equal(failed.webhook_id, attempts[0]?.headers['webhook-id'])
-  t.match(JSON.parse((await runCommandOn(svc, 'webhook:list', '--json'))[0] ?? ''), { url: receiver.url, failed: 1 })
+  t.match(JSON.parse((await runCommandOn(svc, 'webhook:list', '--json'))[0] ?? ''), {
+    ...{ url: receiver.url, failed: 1, last_error: 'The receiver answered 503.' },
+  })
+  const host = new URL(receiver.url).host
+  const lines = svc.logs.filter((line) => line.includes('outbox job failed'))
+  t.ok(lines.length > 1 && lines.every((line) => JSON.parse(line).host === host), 'log lines name the receiver')
 
   receiver.statusOf = null
   receiver.received.length = 0
