@@ -36,7 +36,7 @@ export const laravelTokens = (isUser: (type: string) => boolean, now: number) =>
       if (id === null || userId === null) return 'the id is not an integer'
       if (!/^[0-9a-f]{64}$/.test(token ?? '')) return 'the token is not a SHA-256 hash'
       if (abilities !== null && !isList(abilities)) return 'the abilities are not a JSON list of strings'
-      if (!dates) return 'a date is invalid'
+      if (typeof dates === 'string') return dates
       if (dates.expires_at && dates.expires_at.getTime() <= now) return 'it has expired'
       return {
         id,

@@ -46,12 +46,15 @@ function dateOf(text: string | null | undefined): Date | null | 'invalid' {
   return isDate(iso) ? new Date(millisecondsOf(iso)) : 'invalid'
 }
 
-/** Reads several dates; null if one is invalid. */
-export function datesOf<Name extends string>(row: SourceRow, names: readonly Name[]): Record<Name, Date | null> | null {
+/** Reads several dates, or returns the reason why one is invalid. */
+export function datesOf<Name extends string>(
+  row: SourceRow,
+  names: readonly Name[],
+): Record<Name, Date | null> | string {
   const found: Partial<Record<Name, Date | null>> = {}
   for (const name of names) {
     const date = dateOf(row[name])
-    if (date === 'invalid') return null
+    if (date === 'invalid') return `the date in ${name} is invalid`
     found[name] = date
   }
   // Sound: every name was set.

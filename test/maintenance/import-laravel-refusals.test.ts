@@ -40,7 +40,7 @@ t.test('skips what it cannot import, and says why', async (t) => {
     'svc has another user with this id': userRow(1),
     'svc has another user with this address': userRow(102, { email: 'Taken@example.com' }),
     'another user of Laravel has this address': userRow(104, { email: 'USER103@example.com' }),
-    'a date is invalid': userRow(105, { created_at: '2024-02-31 00:00:00' }),
+    'the date in created_at is invalid': userRow(105, { created_at: '2024-02-31 00:00:00' }),
     'it was deleted in Laravel (deleted_at)': userRow(106, { deleted_at: '2024-03-01 00:00:00' }),
     'the password hash is not bcrypt or argon2 with usual costs': userRow(107, { password: 'plain' }),
     'the second factor cannot be decrypted with the given APP_KEY': userRow(

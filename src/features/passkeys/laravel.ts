@@ -52,7 +52,7 @@ export const laravelPasskeys = (isUser: (type: string) => boolean) =>
         return 'it belongs to another model than the user: see --user-type'
       if (userId === null) return 'the id is not an integer'
       if (!credential) return 'the credential is not readable, or has no user handle'
-      if (!dates) return 'a date is invalid'
+      if (typeof dates === 'string') return dates
       return {
         userId,
         name: oneLine(row.name) || 'Passkey',

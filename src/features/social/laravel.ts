@@ -47,7 +47,7 @@ export const laravelLinks = (config: Config) =>
         return `the configuration has no provider ${/^[\w-]{1,40}$/.test(id) ? `social.${id}` : 'of this name'}`
       if (userId === null) return 'the id is not an integer'
       if (providerId === '' || providerId !== oneLine(providerId)) return 'the id at the provider is missing or invalid'
-      if (!dates) return 'a date is invalid'
+      if (typeof dates === 'string') return dates
       return {
         userId,
         provider: id,

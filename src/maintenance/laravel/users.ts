@@ -50,7 +50,7 @@ export function userOf(row: SourceRow, rules: UserRules): KeptUser | string {
   const dates = datesOf(row, dateColumns)
   if (id === null) return 'the id is not an integer'
   if (!isEmail(address)) return 'the address is invalid'
-  if (!dates) return 'a date is invalid'
+  if (typeof dates === 'string') return dates
   if (dates.deleted_at) return 'it was deleted in Laravel (deleted_at)'
   const email = canonicalEmail(address)
   const password = row.password ? importedHash(row.password) : null
