@@ -2,7 +2,7 @@ import { originOf, reasonOption } from '../command-origin.ts'
 import { type CommandContext, CommandError, command } from '../commands.ts'
 import { hashPassword } from '../crypto/password.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
-import { attempt, newPassword, requireTarget, userOptions } from './command-input.ts'
+import { attempt, newPassword, requireTarget, userOptions, warnOfPassword } from './command-input.ts'
 import { changeUser, endSessions, makeResetLink, removeUser, replacePassword, unlockUser } from './users.ts'
 
 const options = { ...userOptions, ...reasonOption } as const
@@ -41,9 +41,10 @@ export const accountCommands = [
     options,
     run: async (context, { options: given }) => {
       const { id } = await requireTarget(context, given)
-      const hash = hashPassword(await newPassword(context))
-      await attempt(replacePassword(context, originOf(context, given), id, hash))
+      const password = await newPassword(context)
+      await attempt(replacePassword(context, originOf(context, given), id, hashPassword(password)))
       context.print('Password set.')
+      warnOfPassword(context, password)
     },
   }),
   command({

@@ -1,5 +1,6 @@
 import { type CommandContext, CommandError, type CommandOptions } from '../commands.ts'
 import { type FieldErrors, HttpError, validationFailed } from '../errors.ts'
+import { newPasswordErrors } from '../http/new-password.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, findUserById } from '../users/users.ts'
 
@@ -72,4 +73,10 @@ export async function requireTarget(
 export async function newPassword(context: CommandContext): Promise<string> {
   const password = await context.readPassword()
   return password === '' ? refuse({ password: ['The password field is required.'] }) : password
+}
+
+/** Says on standard error why registration would refuse a password that an operator has set. */
+export function warnOfPassword({ config }: CommandContext, password: string): void {
+  for (const problem of newPasswordErrors(password, password, config.current()))
+    process.stderr.write(`Registration would refuse this password: ${problem}\n`)
 }

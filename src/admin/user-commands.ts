@@ -13,7 +13,7 @@ import { isEmail, isName } from '../http/formats.ts'
 import { invite } from '../users/invitations.ts'
 import type { User } from '../users/user.ts'
 import { eachUser, type UserChanges } from '../users/users.ts'
-import { attempt, newPassword, refuse, requireTarget, userOptions } from './command-input.ts'
+import { attempt, newPassword, refuse, requireTarget, userOptions, warnOfPassword } from './command-input.ts'
 import { addressTaken, addUser, changeUser } from './users.ts'
 
 const line = ({ disabled, ...user }: User): string => JSON.stringify({ ...user, disabled })
@@ -41,11 +41,13 @@ async function create(context: CommandContext, { options }: CommandInput<typeof 
   const errors = name === '' ? { name: ['The name field is required.'] } : {}
   checkPerson(email, name, errors)
 
-  const password = hashPassword(await newPassword(context))
+  const typed = await newPassword(context)
+  const password = hashPassword(typed)
   const role = options.role?.trim() || context.config.current().registration.role
   const facts = { name, email, role, password, verified: options.verified === true }
   const origin = originOf(context, options)
   context.print(line(await attempt(context.database.transaction((tx) => addUser(tx, origin, facts)))))
+  warnOfPassword(context, typed)
 }
 
 const inviteOptions = {

@@ -1,6 +1,13 @@
 import type { Config } from '../config/schema.ts'
 import { canonicalPassword } from '../crypto/canonical-password.ts'
+import { validationFailed } from '../errors.ts'
 import { isCommonPassword } from './common-passwords.ts'
+
+/** Throws 422 on `password` for a password without a confirmation that violates `passwords` in the configuration. */
+export function requireNewPassword(password: string, config: Config): void {
+  const texts = newPasswordErrors(password, password, config)
+  if (texts.length > 0) throw validationFailed({ password: texts })
+}
 
 /** Returns Laravel's messages for violations of `passwords` in the configuration. Lengths count code points. */
 export function newPasswordErrors(typed: string, confirmation: unknown, { passwords }: Config): string[] {

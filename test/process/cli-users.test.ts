@@ -24,6 +24,8 @@ t.test('creates, lists and changes a user, who can sign in', async (t) => {
 
   const second = await run('x', 'user:create', '--email=bob@example.com', '--name=Bob', '--role=admin', '--verified')
   t.equal(second.code, 0, 'a password of one letter, without a newline or prefix')
+  const warning = 'Registration would refuse this password: The password field must be at least 8 characters.\n'
+  t.equal(second.stderr, warning)
   t.match(JSON.parse(second.stdout), { role: 'admin', email_verified_at: /Z$/ })
 
   const list = await run('', 'user:list')

@@ -1437,7 +1437,7 @@ export interface paths {
         };
         /**
          * Create a user
-         * @description Sends no mail. Does not apply `registration.allowed_domains` and the rules of passwords. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
+         * @description Sends no mail. Does not apply `registration.allowed_domains`. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
          */
         post: {
             requestBody: {
@@ -2011,7 +2011,7 @@ export interface components {
              * @description The full name.
              */
             name: string;
-            /** @description Any password. Without one, use a reset link. */
+            /** @description By the rules of `passwords`. Without one, use a reset link. */
             password?: string | null;
             /** @description The role. By default `registration.role`. */
             role?: string | null;
@@ -2257,7 +2257,7 @@ export interface components {
             last_seen_at: string;
         };
         AdminSetPasswordRequest: {
-            /** @description The new password. Any is valid. */
+            /** @description The new password, by the rules of `passwords`. */
             password: string;
             /** @description Why, for the audit trail. Without personal data. */
             reason?: string | null;

@@ -53,6 +53,10 @@ t.test('protects changes', async (t) => {
       ['/users', { email: 'x', name: 'x' }, 'email'],
       ['/users', { email: 'x@example.com', name: 'a\tb' }, 'name'],
       ['/users', { email: 'x@example.com', name: 'x', password: '' }, 'password'],
+      ['/users', { email: 'x@example.com', name: 'x', password: 'short' }, 'password'],
+      ['/users', { email: 'x@example.com', name: 'x', password: 'password123' }, 'password'],
+      [`/users/${ada.id}/password`, { password: 'short' }, 'password'],
+      [`/users/${ada.id}/password`, { password: 'x'.repeat(4_096) }, 'password'],
       ['/users', { email: 'x@example.com', name: 'x', verified: 'yes' }, 'verified'],
       ['/users', { email: 'x@example.com', name: 'x', reason: 'x'.repeat(501) }, 'reason'],
       ['/users', { email: 'ADA@example.com', name: 'x' }, 'email'],
@@ -92,7 +96,7 @@ t.test('protects changes', async (t) => {
     ] as const) {
       t.equal((await call(method, path, method === 'PATCH' ? { role: 'x' } : undefined)).statusCode, 404, path)
     }
-    t.equal((await call('POST', '/users/999/password', { password: 'x' })).statusCode, 404)
+    t.equal((await call('POST', '/users/999/password', { password: 'a pale horse' })).statusCode, 404)
   })
 
   await t.test('treats all spellings of an address as one account', async (t) => {
@@ -128,7 +132,7 @@ t.test('protects changes', async (t) => {
   })
 
   await t.test('creates a user once for one idempotency key', async (t) => {
-    const body = { name: 'Once', email: 'once@example.com', password: 'a horse' }
+    const body = { name: 'Once', email: 'once@example.com', password: 'a pale horse' }
     const key = { 'idempotency-key': 'k1' }
     const answers = await Promise.all([create(body, key), create(body, key), create(body, key)])
     t.same(
@@ -140,7 +144,7 @@ t.test('protects changes', async (t) => {
     t.equal(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true').length, 2)
     t.equal((await events('user_created')).filter(({ userId }) => Number(userId) === answers[0]?.json().id).length, 1)
 
-    for (const other of [{ email: 'other@example.com' }, { password: 'another' }, { role: 'admin' }]) {
+    for (const other of [{ email: 'other@example.com' }, { password: 'another horse' }, { role: 'admin' }]) {
       const answer = await create({ ...body, ...other }, key)
       t.match([answer.statusCode, answer.json().code], [422, 'idempotency_key_reused'])
     }

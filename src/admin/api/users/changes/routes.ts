@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { validationFailed } from '../../../../errors.ts'
 import { optionalBody } from '../../../../http/description/described-schemas.ts'
+import { requireNewPassword } from '../../../../http/new-password.ts'
 import { Type } from '../../../../json-schema.ts'
 import type { UserChanges } from '../../../../users/users.ts'
 import { changeUser, endSessions, makeResetLink, removeUser, replacePassword, unlockUser } from '../../../users.ts'
@@ -39,7 +40,11 @@ const ReasonBody = Type.Object(
 
 const PasswordBody = Type.Object(
   {
-    password: Type.String({ minLength: 1, maxLength: 4_096, description: 'The new password. Any is valid.' }),
+    password: Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      description: 'The new password, by the rules of `passwords`.',
+    }),
     reason: reasonField,
   },
   { title: 'AdminSetPasswordRequest', additionalProperties: false },
@@ -141,6 +146,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { password, reason } = request.body
+      requireNewPassword(password, app.config.current())
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, `user ${request.params.id}`))
       await replacePassword(adminOf(request), adminOrigin(request, reason), userIdOf(request), hash)
       return reply.code(204).send(null)

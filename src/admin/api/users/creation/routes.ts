@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../../access/idempotency.ts'
 import { emailField, nullable, nullableText } from '../../../../http/fields.ts'
+import { requireNewPassword } from '../../../../http/new-password.ts'
 import { nameField } from '../../../../http/validation.ts'
 import { Type } from '../../../../json-schema.ts'
 import { findUserById } from '../../../../users/users.ts'
@@ -22,7 +23,11 @@ const CreateBody = Type.Object(
     name: Type.String({ ...nameField, description: 'The full name.' }),
     password: Type.Optional(
       nullable({
-        ...Type.String({ minLength: 1, maxLength: 4_096, description: 'Any password. Without one, use a reset link.' }),
+        ...Type.String({
+          minLength: 1,
+          maxLength: 4_096,
+          description: 'By the rules of `passwords`. Without one, use a reset link.',
+        }),
         type: 'string',
       }),
     ),
@@ -43,7 +48,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'adminCreateUser',
         tags,
         summary: 'Create a user',
-        description: `Sends no mail. Does not apply \`registration.allowed_domains\` and the rules of passwords. ${once}`,
+        description: `Sends no mail. Does not apply \`registration.allowed_domains\`. ${once}`,
         body: CreateBody,
         response: { 201: { ...AdminUser, headers: { ...etagHeaders, ...replayHeaders } } },
       },
@@ -52,6 +57,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const { body } = request
       const { email, name, verified = false } = body
       const lane = app.loginLimiter.laneOf(request, email)
+      if (body.password != null) requireNewPassword(body.password, app.config.current())
       const password = body.password == null ? null : await app.hashing.hash(body.password, lane)
       const facts = { email, name, password, verified, role: body.role || app.config.current().registration.role }
       const origin = adminOrigin(request, body.reason)
