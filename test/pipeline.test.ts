@@ -1,7 +1,8 @@
 // engine: none
+
 import t from 'tap'
 import { pipeline } from '../src/pipeline.ts'
-import { buildTestApp } from './support/app.ts'
+import { buildTestApp, confirming } from './support/app.ts'
 
 const step = (name: string) => ({ name, phase: 'onRequest' as const, answers: [], hooksFor: () => null })
 
@@ -49,7 +50,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
 })
 
 t.test('answers with the first step that fails', async (t) => {
-  const settings = { registration: { require_verified_email: true }, tokens: { confirm_password: true } }
+  const settings = { ...confirming, registration: { require_verified_email: true }, tokens: { confirm_password: true } }
   const svc = await buildTestApp(t, { settings })
   const { id, email } = await svc.createUser({ verified: false })
   const broken = { payload: '{"broken', headers: { 'content-type': 'application/json' } }

@@ -1,8 +1,7 @@
 import { isUniqueViolation } from '../database/unique.ts'
 import type { FieldErrors } from '../errors.ts'
-import { heldAddresses } from '../users/email-change.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
-import { type ImportedUser, insertUsers, takenAddresses } from '../users/import.ts'
+import { heldAddresses, type ImportedUser, insertUsers, takenAddresses } from '../users/import.ts'
 import { canonicalEmail } from '../users/user.ts'
 import { type Admin, lockForAdmin } from './admin.ts'
 import { heldText } from './users.ts'
@@ -82,7 +81,7 @@ export async function importUsers(
     }
     const users = [...part.values()].map(({ user }) => user)
     const fresh = await (isDryRun ? findFree : importBatch)(admin, origin, users)
-    const held = await heldAddresses(admin.database.prisma, [...part.keys()], origin.now)
+    const held = await heldAddresses(admin.database, [...part.keys()], origin.now)
     for (const [address, { line }] of part) {
       const until = held.get(address)
       if (fresh.has(address)) reports.push({ line, status: 'created', id: fresh.get(address) ?? null })

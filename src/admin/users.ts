@@ -6,8 +6,8 @@ import { replaceReset } from '../features/password-reset/store.ts'
 import { endSessionsOf } from '../login/end-sessions.ts'
 import { unlockAccount } from '../login/unlock-account.ts'
 import { linkTo } from '../pages/links.ts'
-import { heldAddresses } from '../users/email-change.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
+import { heldAddresses } from '../users/import.ts'
 import { notify } from '../users/notices.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { createUser, findUserById, type NewUser, setPassword, type UserChanges, updateUser } from '../users/users.ts'
@@ -39,7 +39,7 @@ export const heldText = (until: Date): string =>
 /** 422 for an address that has an account, or that an undo link may give back. */
 export async function addressTaken(tx: Tx, email: string, now: number): Promise<HttpError> {
   const address = canonicalEmail(email)
-  const until = (await heldAddresses(tx, [address], now)).get(address)
+  const until = (await heldAddresses({ prisma: tx }, [address], now)).get(address)
   return validationFailed({ email: [until ? heldText(until) : 'The email has already been taken.'] })
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { convertUnits } from './convert.ts'
 import { type Path, printed } from './findings.ts'
 import { rootSchema, type Settings } from './schema.ts'
-import { durationText, type Rate, rateText } from './units.ts'
+import { durationText, off, type Rate, rateText } from './units.ts'
 import { childSchema, isMapping, type Schema, typesOf } from './walk.ts'
 
 /** One changed key, or an added or removed client, provider or other named entry. */
@@ -75,6 +75,7 @@ export function holdsSecret(schema: Schema): boolean {
 /** Formats a value as in the file. */
 export function textOf(value: unknown, schema: Schema): string {
   if (value === null) return 'null'
+  if (schema['x-svc-off'] && value === 0) return off
   if (schema['x-svc-kind'] === 'duration') return durationText(Number(value))
   // Sound: the schema allows only rates here.
   if (schema['x-svc-kind'] === 'rate') return rateText(value as Rate)

@@ -4,7 +4,19 @@ import { toMilliseconds } from './units.ts'
 import type { Schema } from './walk.ts'
 
 /** Keywords that only describe a value. */
-const notes = ['kind', 'secret', 'url', 'fileable', 'expected', 'names', 'reload', 'entries', 'unit', 'replacement']
+const notes = [
+  'kind',
+  'off',
+  'secret',
+  'url',
+  'fileable',
+  'expected',
+  'names',
+  'reload',
+  'entries',
+  'unit',
+  'replacement',
+]
 
 /** Compiles a schema of configuration values. `code` sets Ajv's options for the compiled code. */
 export function compileSchema(

@@ -4,13 +4,17 @@ export interface Rate {
   window: number
 }
 
+/** The text for a duration that does not apply. */
+export const off = 'off'
+
 /** Unit of a duration: seconds, minutes, hours or days. */
 export type DurationUnit = 's' | 'm' | 'h' | 'd'
 
 const MILLISECONDS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Converts `15m` to 900000. The text must match the schema's pattern. */
+/** Converts `15m` to 900000, and `off` to 0. The text must match the schema's pattern. */
 export function toMilliseconds(duration: string): number {
+  if (duration === off) return 0
   return Number(duration.slice(0, -1)) * (MILLISECONDS[duration.slice(-1)] ?? 0)
 }
 

@@ -17,6 +17,8 @@ export interface Schema {
   maximum?: number
   maxLength?: number
   'x-svc-kind'?: 'duration' | 'rate'
+  /** A duration that can be off. */
+  'x-svc-off'?: boolean
   'x-svc-secret'?: boolean
   /** A URL with credentials. */
   'x-svc-url'?: boolean

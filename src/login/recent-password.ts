@@ -15,10 +15,16 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the age of the last confirmation in milliseconds, or null. */
-export function confirmationAge(request: FastifyRequest): number | null {
-  const at = request.session?.passwordConfirmedAt
-  return at === undefined ? null : Math.max(0, request.server.clock.now() - at)
+/** Returns the age of the last confirmation, or of a sign-in that counts as one, in milliseconds; null for none. */
+export function confirmationAge({ session, server }: FastifyRequest): number | null {
+  const { passwordConfirmedAt, proof } = session ?? {}
+  const { confirmed_by_sign_in } = server.config.current().session
+  const ageOf = (at: number) => Math.max(0, server.clock.now() - at)
+  // Later proofs add their methods and keep the time of the sign-in, so it is never too recent.
+  const isFresh =
+    proof?.methods.some((method) => ['pwd', 'pop'].includes(method)) && ageOf(proof.at) < confirmed_by_sign_in
+  const times = [passwordConfirmedAt, isFresh ? proof?.at : undefined].filter((at) => at !== undefined)
+  return times.length === 0 ? null : ageOf(Math.max(...times))
 }
 
 /** Throws 423 without a confirmation within `passwords.confirm_timeout`. */

@@ -25,20 +25,8 @@ export class AddressHeld extends Error {}
  */
 export async function isHeldForUndo(tx: Tx, email: string, userId: number | null, now: number): Promise<boolean> {
   const others = userId === null ? {} : { userId: { not: BigInt(userId) } }
-  return (await tx.emailChange.count({ where: { ...heldAt(now), oldEmail: email, ...others } })) > 0
-}
-
-const heldAt = (now: number) => ({ appliedAt: { not: null }, expiresAt: { gt: new Date(now) } })
-
-/** Returns until when an undo link may give each of these addresses back to its former user. */
-export async function heldAddresses(
-  prisma: Database['prisma'] | Tx,
-  emails: readonly string[],
-  now: number,
-): Promise<Map<string, Date>> {
-  const where = { ...heldAt(now), oldEmail: { in: [...emails] } }
-  const held = await prisma.emailChange.findMany({ where, orderBy: { expiresAt: 'asc' } })
-  return new Map(held.map(({ oldEmail, expiresAt }) => [oldEmail, expiresAt]))
+  const applied = { oldEmail: email, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
+  return (await tx.emailChange.count({ where: { ...applied, ...others } })) > 0
 }
 
 /** Records a pending change in place of an earlier one; returns its id. */

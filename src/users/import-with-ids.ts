@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../database/database.ts'
 import { skipIds } from '../database/ids.ts'
-import { heldAddresses } from './email-change.ts'
 import { type EventContext, recordEvent } from './events.ts'
+import { heldAddresses } from './import.ts'
 
 /** A user of another application, who keeps the id. */
 export interface KeptUser {
@@ -39,7 +39,7 @@ export async function findKept(
   const emails = users.map(({ email }) => email)
   const select = { id: true, email: true } as const
   const known = await tx.user.findMany({ where: { OR: [{ id: { in: ids } }, { email: { in: emails } }] }, select })
-  const held = await heldAddresses(tx, emails, now)
+  const held = await heldAddresses({ prisma: tx }, emails, now)
   const events = await tx.event.findMany({
     where: { userId: { in: ids }, type: { in: ['user_created', 'user_updated', 'user_deleted'] } },
     select: { userId: true, type: true, data: true, createdAt: true },

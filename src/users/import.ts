@@ -1,5 +1,4 @@
 import type { Database, Tx } from '../database/database.ts'
-import { heldAddresses } from './email-change.ts'
 import { canonicalEmail } from './user.ts'
 
 /** The database, or a transaction. */
@@ -17,10 +16,23 @@ export interface ImportedUser {
   disabled: boolean
 }
 
+/** Returns until when an undo link may give each of these addresses back to its former user. */
+export async function heldAddresses(
+  { prisma }: Reader,
+  emails: readonly string[],
+  now: number,
+): Promise<Map<string, Date>> {
+  const held = await prisma.emailChange.findMany({
+    where: { oldEmail: { in: [...emails] }, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } },
+    orderBy: { expiresAt: 'asc' },
+  })
+  return new Map(held.map(({ oldEmail, expiresAt }) => [oldEmail, expiresAt]))
+}
+
 /** Returns the addresses that have an account, or that an undo link may give back. */
-export async function takenAddresses({ prisma }: Reader, emails: string[], now: number): Promise<Set<string>> {
-  const known = await prisma.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
-  return new Set([...known.map(({ email }) => email), ...(await heldAddresses(prisma, emails, now)).keys()])
+export async function takenAddresses(reader: Reader, emails: string[], now: number): Promise<Set<string>> {
+  const known = await reader.prisma.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
+  return new Set([...known.map(({ email }) => email), ...(await heldAddresses(reader, emails, now)).keys()])
 }
 
 /**

@@ -95,3 +95,19 @@ table('durations', [
   ['tokens: { prune_after_hours: -1 }', 'tokens.prune_after_hours', /integer from 0/],
   ['tokens: { prune_after_hours: 23999977 }', 'tokens.prune_after_hours', /integer from 0 to 23999976/],
 ])
+
+table('a duration that can be off', [
+  ['session: { confirmed_by_sign_in: off }'],
+  ['session: { confirmed_by_sign_in: false }'],
+  ['session: { confirmed_by_sign_in: 1h }'],
+  ['session: { confirmed_by_sign_in: true }', 'session.confirmed_by_sign_in', /or off/],
+  ['session: { confirmed_by_sign_in: 0m }', 'session.confirmed_by_sign_in', /or off/],
+  ['session: { confirmed_by_sign_in: null }', 'session.confirmed_by_sign_in'],
+])
+
+t.test('shows a duration that is off as off', async (t) => {
+  for (const value of ['off', 'false']) {
+    const shown = shownValues(loaded(`session: { confirmed_by_sign_in: ${value} }`))
+    t.equal(shown.find(({ key }) => key === 'session.confirmed_by_sign_in')?.value, 'off')
+  }
+})

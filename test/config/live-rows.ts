@@ -101,6 +101,7 @@ export const rows: readonly Row[] = [
   }),
   ['tokens.confirm_password', true, asUser((browser) => browser.post('/tokens/create', { token_name: 'x' })), 200, 423],
   ['session.lifetime', '5m', words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
+  ['session.confirmed_by_sign_in', '5m', asUser((browser) => browser.delete('/user')), 423, 200],
   ['session.absolute_lifetime', '1m', after(5 * minute), 200, 401],
   [
     'session.remember_lifetime',

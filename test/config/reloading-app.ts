@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { parseConfig } from '../../src/config/load.ts'
 import { nextConfig } from '../../src/config/next.ts'
-import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
+import { buildTestApp, confirming, type Settings, type TestApp } from '../support/app.ts'
 import { oauthSettings } from '../support/oauth.ts'
 
 /** svc, with a configuration file that is replaced as in a reload. */
@@ -18,6 +18,7 @@ export interface Reloading extends TestApp {
 
 const base: Settings = {
   ...oauthSettings,
+  ...confirming,
   server: { trust_proxy: ['192.0.2.250'] },
   scopes: { ...oauthSettings.scopes, 'view-tasks': 'See your tasks' },
   admin: { roles: ['chief'] },
@@ -46,6 +47,7 @@ export async function buildReloading(t: Test): Promise<Reloading> {
         ...Object(changes.guard),
       },
       ...(changes.apis === undefined ? {} : { apis: changes.apis }),
+      session: { ...confirming.session, ...Object(changes.session) },
       mail: { ...mail, ...Object(changes.mail) },
     }
     const text = stringify(settings, { aliasDuplicateObjects: false })

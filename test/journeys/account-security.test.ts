@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { confirming } from '../support/app.ts'
 import { axeFindings } from '../support/axe.ts'
 import { complaintsOf, submitSignIn } from '../support/browser-page.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
@@ -29,7 +30,7 @@ const visibleText = (page: Page): Promise<string> => page.evaluate<string>('docu
 
 if (hasChromium(t)) {
   t.test('sets up two-factor authentication with an authenticator app, and signs in with it', async (t) => {
-    const svc = await startWithAda(t)
+    const svc = await startWithAda(t, {}, confirming)
     const page = await (await openChromium(t)).newPage()
     const complaints = complaintsOf(page, /status of 422/)
     await openSignedIn(page, svc.url, '/account/two-factor')
@@ -83,7 +84,7 @@ if (hasChromium(t)) {
   })
 
   t.test('adds, renames and removes a passkey', async (t) => {
-    const svc = await startWithAda(t)
+    const svc = await startWithAda(t, {}, confirming)
     const browser = await openChromium(t)
     const page = await browser.newPage()
     const complaints = complaintsOf(page, /status of 423/)
@@ -125,7 +126,7 @@ if (hasChromium(t)) {
   })
 
   t.test('asks again for the password if the confirmation expires while a passkey is added', async (t) => {
-    const svc = await startWithAda(t)
+    const svc = await startWithAda(t, {}, confirming)
     const page = await (await openChromium(t)).newPage()
     await openSignedIn(page, svc.url, '/account/passkeys/new')
     await confirmPassword(page)
@@ -136,7 +137,7 @@ if (hasChromium(t)) {
   })
 
   t.test('explains that passkeys need JavaScript and a browser with WebAuthn', async (t) => {
-    const svc = await startWithAda(t)
+    const svc = await startWithAda(t, {}, confirming)
     const without = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
     await openSignedIn(without, svc.url, '/account/passkeys/new')
     await confirmPassword(without)

@@ -111,7 +111,10 @@ if (hasChromium(t)) {
     const port = await freePort()
     const spa = `http://localhost:${port}`
     const config = join(temporaryDirectory(t), 'svc.yaml')
-    writeFileSync(config, `app: { url: "http://localhost:\${PORT}", frontend_url: "${spa}" }\n`)
+    writeFileSync(
+      config,
+      `app: { url: "http://localhost:\${PORT}", frontend_url: "${spa}" }\nsession: { confirmed_by_sign_in: off }\n`,
+    )
     const svc = await startWithAda(t, { SVC_CONFIG: config, SVC_STATEFUL_DOMAINS: `localhost:${port}` })
     await servePage(t, port)
     const page = await openPage(await openChromium(t), spa)

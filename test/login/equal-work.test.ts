@@ -4,14 +4,14 @@ import { hashSync as bcrypt } from '@node-rs/bcrypt'
 import t, { type Test } from 'tap'
 import { costOf } from '../../src/crypto/stored-password.ts'
 import { removePassword } from '../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../support/app.ts'
 import { setDisabled } from '../support/command.ts'
 import { hashing } from '../support/hashing.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 
 const secret = 'a-secret-that-is-long-enough'
 const clients = [{ client_id: 'phone', type: 'confidential', secret, grants: ['password'] }]
-const settings = { clients, rate_limits: { login: null, login_address: null } }
+const settings = { ...confirming, clients, rate_limits: { login: null, login_address: null } }
 
 /** Records the work of the hashing threads: the costs of the hashes that each password was checked against. */
 function watchChecks(t: Test): () => string[][] {

@@ -3,7 +3,7 @@ import { languages } from '../../src/languages/languages.ts'
 import { systemOrigin } from '../../src/users/events.ts'
 import { type NoticeKind, notify } from '../../src/users/notices.ts'
 import { confirmAt, openAccount } from '../support/account-pages.ts'
-import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
+import { buildTestApp, confirming, type Settings, type TestApp } from '../support/app.ts'
 import { hour } from '../support/clock.ts'
 import { oauthSettings, Person, request } from '../support/oauth.ts'
 import { ScriptlessBrowser } from '../support/plain.ts'
@@ -13,7 +13,7 @@ const own = 'http://localhost:8000'
 const forgot = `${own}/oauth/forgot-password`
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const provider = { client_id: 'x', client_secret: 'a-secret-that-is-long-enough' }
-const settings = { ...oauthSettings, rate_limits: { mail: null }, social: { google: provider } }
+const settings = { ...oauthSettings, ...confirming, rate_limits: { mail: null }, social: { google: provider } }
 
 const originAt = (now: number) => ({
   ...systemOrigin({ now, webhooks: { add: async () => undefined } }),

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { buildTestApp, type TestApp } from '../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../support/app.ts'
 import { minute } from '../support/clock.ts'
 import { runCommandOn } from '../support/command.ts'
 import { oauthSettings } from '../support/oauth.ts'
@@ -38,7 +38,7 @@ t.test('sends a notice when a device signs in, and none to an unverified address
 })
 
 t.test('requires a recent password for new tokens with tokens.confirm_password', async (t) => {
-  const settings = { ...oauthSettings, tokens: { confirm_password: true } }
+  const settings = { ...oauthSettings, ...confirming, tokens: { confirm_password: true } }
   const svc = await buildTestApp(t, { settings })
   const user = await svc.createUser({ email: 'ada@example.com' })
   const spa = svc.browser()

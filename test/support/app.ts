@@ -116,6 +116,9 @@ function awaitReplicas(t: Test, app: FastifyInstance, url: string): void {
 }
 
 /** Where requests come from in a test without a proxy: a public address, because private ones have larger budgets. */
+/** Settings with which a sign-in does not count as a password confirmation. */
+export const confirming = { session: { confirmed_by_sign_in: 'off' } }
+
 export const publicAddress = '203.0.113.77'
 
 /** Sends injected requests from this address, unless they name another one. */

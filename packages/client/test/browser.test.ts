@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { confirming } from '../../../test/support/app.ts'
 import { hasChromium, openChromium } from '../../../test/support/chromium.ts'
 import { addAuthenticator } from '../../../test/support/chromium-passkeys.ts'
 import { ada, startWithAda } from '../../../test/support/listening.ts'
@@ -140,7 +141,7 @@ if (hasChromium(t)) {
   })
 
   t.test('completes a sign-in with a second factor', async (t) => {
-    const { url } = await startWithAda(t, stateful, { passkeys: { origins: [new URL(spa).origin] } })
+    const { url } = await startWithAda(t, stateful, { ...confirming, passkeys: { origins: [new URL(spa).origin] } })
     const { page, call } = await openPage(t, url)
     await addAuthenticator(await browser.newCDPSession(page))
     await call(login)
@@ -170,7 +171,7 @@ if (hasChromium(t)) {
 
   for (const support of ['with the JSON methods', 'without the JSON methods'] as const) {
     t.test(`registers and uses passkeys in a browser ${support}`, async (t) => {
-      const { url } = await startWithAda(t, stateful, { passkeys: { origins: [new URL(spa).origin] } })
+      const { url } = await startWithAda(t, stateful, { ...confirming, passkeys: { origins: [new URL(spa).origin] } })
       const { page, call } = await openPage(t, url)
       const authenticator = await addAuthenticator(await browser.newCDPSession(page))
       if (support === 'without the JSON methods') {
@@ -218,7 +219,7 @@ if (hasChromium(t)) {
   }
 
   t.test('keeps the passkeys of the browser up to date, and waits for a user who takes long', async (t) => {
-    const { url } = await startWithAda(t, stateful, { passkeys: { origins: [new URL(spa).origin] } })
+    const { url } = await startWithAda(t, stateful, { ...confirming, passkeys: { origins: [new URL(spa).origin] } })
     const { page, call } = await openPage(t, url)
     const authenticator = await addAuthenticator(await browser.newCDPSession(page))
     await call(login)

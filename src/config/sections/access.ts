@@ -1,5 +1,5 @@
 import { Type } from '../../json-schema.ts'
-import { choice, duration, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
+import { choice, duration, durationOrOff, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
 
 const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']
 
@@ -95,6 +95,11 @@ export const accessSections = {
       default: 'auto',
       reload: 'restart',
       description: 'Whether cookies are sent over https only. auto follows the scheme of app.url.',
+    }),
+    confirmed_by_sign_in: durationOrOff({
+      default: '15m',
+      description:
+        'How long a sign-in counts as a password confirmation, so that svc does not ask for the password again. passwords.confirm_timeout limits it too. Sign-ins with a mailed code or at a provider never count.',
     }),
     remember_lifetime: duration({
       default: '400d',

@@ -96,6 +96,18 @@ export function duration({ zero, max, numberUnit, ...key }: DurationKey) {
   })
 }
 
+/** Duration, or `off`; milliseconds in the snapshot, 0 for `off`. */
+export function durationOrOff(key: Key<string>) {
+  return Type.Unsafe<number>({
+    type: ['string', 'boolean'],
+    pattern: '^(off|0*[1-9]\\d{0,5}[smhd])$',
+    not: { const: true },
+    'x-svc-kind': 'duration',
+    'x-svc-off': true,
+    ...annotated({ ...key, expected: 'a duration such as 30s, 15m or 2h, or off' }),
+  })
+}
+
 /** Former name of a duration, whose value is a number of units. The other key of the section replaces it. */
 export function formerDuration(key: { replacement: string; unit: DurationUnit; minimum: number; max?: string }) {
   const { replacement, unit, minimum, max } = key

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { adminCall, openAdmin, robotToken } from '../../support/admin.ts'
+import { confirming } from '../../support/app.ts'
 import { codeFlow, exchangeClient, Person, token } from '../../support/oauth.ts'
 
 t.test('accepts only administrators', async (t) => {
-  const { svc, admin, call, signIn } = await openAdmin(t)
+  const { svc, admin, call, signIn } = await openAdmin(t, confirming)
   const user = await svc.createUser({ email: 'ada@example.com' })
   const status = async (bearer: string | null, path = '/users') =>
     (await adminCall(svc, bearer)('GET', path)).statusCode
@@ -85,7 +86,7 @@ t.test('accepts only administrators', async (t) => {
 })
 
 t.test('lets only administrators create tokens with the ability svc:admin', async (t) => {
-  const { svc, admin, signIn } = await openAdmin(t)
+  const { svc, admin, signIn } = await openAdmin(t, confirming)
   const user = await svc.createUser({ email: 'ada@example.com' })
   const body = { token_name: 'x', abilities: ['svc:admin'] }
   const create = async (bearer: string, more: object = {}) =>

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { adminCall, openAdmin, robotToken } from '../../support/admin.ts'
+import { confirming } from '../../support/app.ts'
 
 t.test('protects changes', async (t) => {
-  const { svc, admin, call, signIn, events } = await openAdmin(t)
+  const { svc, admin, call, signIn, events } = await openAdmin(t, confirming)
   const ada = await svc.createUser({ email: 'ada@example.com' })
   const create = (body: object, headers = {}) => call('POST', '/users', body, headers)
 

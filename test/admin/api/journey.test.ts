@@ -1,8 +1,9 @@
 import t from 'tap'
 import { adminCall, openAdmin } from '../../support/admin.ts'
+import { confirming } from '../../support/app.ts'
 
 t.test('an administrator creates, changes, locks out and deletes a user', async (t) => {
-  const { svc, admin, call, signIn, events } = await openAdmin(t)
+  const { svc, admin, call, signIn, events } = await openAdmin(t, confirming)
   const why = { reason: 'ticket 7' }
   const ok = async (answer: ReturnType<typeof call>, status = 200) => {
     const { statusCode, body, headers } = await answer

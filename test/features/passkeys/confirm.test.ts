@@ -5,7 +5,7 @@ import { hour, second } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, texts, Visitor, withPasskey } from './visitor.ts'
 
 t.test('confirms a user without a password by passkey', async (t) => {
-  const svc = await buildPasskeyApp(t, { session: { lifetime: '600m' } })
+  const svc = await buildPasskeyApp(t, { session: { lifetime: '600m', confirmed_by_sign_in: 'off' } })
   const { user, authenticator } = await withPasskey(svc)
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { password: null } })
   const { app, passkeys } = svc.config.current()

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { confirming } from '../../support/app.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { Scrape } from '../../support/metrics.ts'
@@ -16,7 +17,7 @@ import {
 } from './visitor.ts'
 
 t.test('signs in by passkey without an address, in a new session', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { user, authenticator, guest } = await withPasskey(svc)
   const answer = await guest.browser.get('/passkeys/login/options')
   const { options } = answer.json()
@@ -45,7 +46,7 @@ t.test('signs in by passkey without an address, in a new session', async (t) => 
 })
 
 t.test('remembers the browser on request, in the accepted forms', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { authenticator } = await withPasskey(svc)
   for (const [remember, expected] of [
     [true, true],
@@ -67,7 +68,7 @@ t.test('remembers the browser on request, in the accepted forms', async (t) => {
 })
 
 t.test('rejects every forged response, and signs no user in', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { user, authenticator, guest } = await withPasskey(svc)
   const other = await withPasskey(svc)
   const { user: handles } = await other.owner.options('register')
@@ -125,7 +126,7 @@ t.test('rejects every forged response, and signs no user in', async (t) => {
 })
 
 t.test('requires an increasing signature counter, unless both sides do not count', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { user, authenticator, guest } = await withPasskey(svc, new Authenticator({ counter: 10 }))
   t.equal((await guest.login(authenticator, { counter: 20 })).statusCode, 200)
   for (const counter of [20, 19, 11, 1, 0]) {
@@ -155,7 +156,7 @@ t.test('counts a rejected passkey as a failed sign-in', async (t) => {
 })
 
 t.test('accepts one of several clones that respond concurrently with one counter', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { authenticator } = await withPasskey(svc)
   const clones = await Promise.all(
     Array.from({ length: 6 }, async () => {
@@ -170,7 +171,7 @@ t.test('accepts one of several clones that respond concurrently with one counter
 })
 
 t.test('rejects a disabled account', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { user, authenticator, guest } = await withPasskey(svc)
   const where = { id: BigInt(user.id) }
   await svc.database.prisma.user.update({ where, data: { disabledAt: new Date(svc.clock.now()) } })
@@ -205,7 +206,7 @@ t.test('counts a verified passkey as both factors, and an unverified one as the 
 })
 
 t.test('keeps passkeys valid after a change of the secret', async (t) => {
-  const svc = await buildPasskeyApp(t)
+  const svc = await buildPasskeyApp(t, confirming)
   const { user, authenticator } = await withPasskey(svc)
   const secret = 'another-secret-of-the-tests-32-bytes-long'
   const next = await buildPasskeyApp(t, {}, { database: svc.where, env: { SVC_SECRET: secret }, clock: svc.clock })

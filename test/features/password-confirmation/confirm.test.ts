@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
 import { removePassword, strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, minute, second } from '../../support/clock.ts'
 import { buildPasskeyApp, Visitor, withPasskey } from '../passkeys/visitor.ts'
@@ -18,7 +18,7 @@ async function signedIn(svc: TestApp, more: object = {}): Promise<Browser> {
 const status = (spa: Browser, query = '') => spa.get(`/user/confirmed-password-status${query}`)
 
 t.test('answers 201 to the right password, and reports its age until it expires', async (t) => {
-  const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, passwords: { confirm_timeout: '120s' } } })
   const spa = await signedIn(svc)
   const before = await status(spa)
   t.equal(before.statusCode, 200)
@@ -46,7 +46,7 @@ t.test('answers 201 to the right password, and reports its age until it expires'
 })
 
 t.test('requires a new confirmation one second after the timeout', async (t) => {
-  const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, passwords: { confirm_timeout: '120s' } } })
   const spa = await signedIn(svc)
   await spa.post('/user/confirm-password', { password })
   svc.clock.advance(120 * second + 1)
@@ -56,7 +56,7 @@ t.test('requires a new confirmation one second after the timeout', async (t) => 
 })
 
 t.test('answers 422 on the password field to every other input', async (t) => {
-  const svc = await buildTestApp(t, { settings: { rate_limits: { login: null } } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, rate_limits: { login: null } } })
   const spa = await signedIn(svc)
   const text = 'The provided password was incorrect.'
   for (const wrong of [
@@ -80,7 +80,7 @@ t.test('answers 422 on the password field to every other input', async (t) => {
 })
 
 t.test('applies a confirmation to one session until the session ends', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const user = await svc.createUser()
   const [here, there] = [svc.browser(), svc.browser()]
   for (const spa of [here, there]) await spa.signIn(user.email, password, { remember: true })
@@ -96,7 +96,7 @@ t.test('applies a confirmation to one session until the session ends', async (t)
 })
 
 t.test('requires a passkey from a user without a password, and accepts no password', async (t) => {
-  const svc = await buildPasskeyApp(t, { rate_limits: { login: null } })
+  const svc = await buildPasskeyApp(t, { ...confirming, rate_limits: { login: null } })
   const { user, authenticator, owner } = await withPasskey(svc)
   await removePassword(svc, user.id)
   const { browser } = owner
@@ -125,7 +125,7 @@ t.test('requires a passkey from a user without a password, and accepts no passwo
 })
 
 t.test('rejects a password confirmation without a session', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const user = await svc.createUser()
   const token = await svc.createToken(user)
   for (const bearer of [null, token]) {
@@ -138,7 +138,7 @@ t.test('rejects a password confirmation without a session', async (t) => {
 })
 
 t.test('rejects the password of another user who has just taken over the address', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const { prisma } = svc.database
   const ada = await svc.createUser({ email: 'ada@example.com' })
   const bob = await svc.createUser({ email: 'bob@example.com', password: strongPassword })

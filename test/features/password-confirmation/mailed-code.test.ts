@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { passwordFingerprint } from '../../../src/access/password-fingerprint.ts'
 import { hashPassword } from '../../../src/crypto/password.ts'
 import { removePassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
 import { eventsOf } from '../passkeys/visitor.ts'
@@ -13,7 +13,7 @@ const isConfirmed = async (browser: Browser) => (await browser.get('/user/confir
 
 /** Signed-in browsers of one user, whose password is removed afterwards. */
 async function withoutPassword(t: Test, settings: object = {}) {
-  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null }, ...settings } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, rate_limits: { mail: null }, ...settings } })
   const user = await svc.createUser()
   const [browser, other] = [svc.browser(), svc.browser()]
   await browser.signIn(user.email)

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { registration, strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
 
@@ -77,7 +77,7 @@ function isClear(t: Test, answer: LightMyRequestResponse, statuses: number[], na
 }
 
 t.test('answers 422 with the field for values of other types, in each kind of body', async (t) => {
-  const svc = await buildTestApp(t, { settings: { rate_limits: { register: null, login: null } } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, rate_limits: { register: null, login: null } } })
   await svc.createUser({ email: 'ada@example.com' })
   const before = await svc.database.prisma.user.findMany()
   for (const { method, url, good, fields, signedIn } of routes) {
@@ -112,7 +112,9 @@ t.test('answers 422 with the field for values of other types, in each kind of bo
 })
 
 t.test('rejects unreadable bodies on every route', async (t) => {
-  const svc = await buildTestApp(t, { settings: { rate_limits: { register: null, login: null, mail: null } } })
+  const svc = await buildTestApp(t, {
+    settings: { ...confirming, rate_limits: { register: null, login: null, mail: null } },
+  })
   await svc.createUser({ email: 'ada@example.com' })
   const before = await svc.database.prisma.user.findMany()
   const json = 'application/json'
@@ -156,7 +158,7 @@ t.test('rejects unreadable bodies on every route', async (t) => {
 })
 
 t.test('uses the last of two values for one name, as in JSON and forms', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await visit(svc, true)
   const url = '/user/profile-information'
@@ -169,7 +171,7 @@ t.test('uses the last of two values for one name, as in JSON and forms', async (
 })
 
 t.test('routes forms to PUT and DELETE by `_method`, through the same guards', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await visit(svc, true)
   const form = 'application/x-www-form-urlencoded'

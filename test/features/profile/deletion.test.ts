@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { second } from '../../support/clock.ts'
 import { holdTransactions } from '../../support/hold.ts'
@@ -48,7 +48,7 @@ async function counts({ database: { prisma } }: TestApp): Promise<Record<string,
 }
 
 t.test("requires the password for a deletion, and deletes only that user's data", async (t) => {
-  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const svc = await buildTestApp(t, { settings: { ...confirming, rate_limits: { mail: null } } })
   const bob = await settled(svc, 'bob@example.com')
   const before = await counts(svc)
   const ada = await settled(svc, 'ada@example.com')
@@ -78,7 +78,7 @@ t.test("requires the password for a deletion, and deletes only that user's data"
 })
 
 t.test('frees the address, and invalidates mails to the deleted account', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const first = await visitor(svc)
   await first.post('/register', registration('grace@example.com'))
   const link = await mailedLink(svc, 'grace@example.com')
@@ -94,7 +94,7 @@ t.test('frees the address, and invalidates mails to the deleted account', async 
 })
 
 t.test('accepts one of many concurrent deletions', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const { spa, user } = await settled(svc, 'ada@example.com')
   const answers = await Promise.all(Array.from({ length: 4 }, () => spa.delete('/user')))
   for (const { statusCode } of answers) t.ok([200, 401].includes(statusCode), String(statusCode))

@@ -2,6 +2,7 @@ import t from 'tap'
 import { exportEvents } from '../../../src/features/activity/export.ts'
 import { addAccount, confirmAt, hides, openAccount } from '../../support/account-pages.ts'
 import type { TestApp } from '../../support/app.ts'
+import { confirming } from '../../support/app.ts'
 import { codeFlow, oauthSettings, Person } from '../../support/oauth.ts'
 import { confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
 
@@ -83,7 +84,7 @@ async function fill(svc: TestApp, userId: number): Promise<void> {
 }
 
 t.test('downloads the data of the user, without secrets and data of others', async (t) => {
-  const { svc, user, browser } = await openAccount(t, oauthSettings)
+  const { svc, user, browser } = await openAccount(t, { ...oauthSettings, ...confirming })
   const stranger = await addAccount(t, svc)
   const secrets: string[] = ['correct horse']
   for (const one of [user, stranger.user]) {
@@ -136,7 +137,7 @@ t.test('downloads the data of the user, without secrets and data of others', asy
 })
 
 t.test('gives programs the same data after a confirmation', async (t) => {
-  const { svc, user } = await openAccount(t)
+  const { svc, user } = await openAccount(t, confirming)
   const plain = svc.browser()
   await plain.signIn(user.email)
   t.equal((await plain.get('/user/export')).statusCode, 423)
@@ -148,7 +149,7 @@ t.test('gives programs the same data after a confirmation', async (t) => {
 })
 
 t.test('has at most 10,000 events', async (t) => {
-  const { svc, user } = await openAccount(t)
+  const { svc, user } = await openAccount(t, confirming)
   const createdAt = new Date(svc.clock.now() - 1000)
   const event = { type: 'login', userId: BigInt(user.id), createdAt }
   for (let round = 0; round < 11; round++)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mailedLink, strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, minute, second } from '../../support/clock.ts'
 
@@ -19,7 +19,7 @@ const eventTypes = async (svc: TestApp) =>
   (await svc.database.prisma.event.findMany({ orderBy: { id: 'asc' } })).map(({ type }) => type)
 
 t.test('changes the name without confirmation, and ignores other fields', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const spa = await signedIn(svc, 'ada@example.com')
   svc.clock.advance(minute)
   const before = (await spa.get('/api/user')).json()
@@ -44,7 +44,7 @@ t.test('changes the name without confirmation, and ignores other fields', async 
 t.test(
   'requires a recent password for a new address, waits for its verification, and mails both addresses',
   async (t) => {
-    const svc = await buildTestApp(t)
+    const svc = await buildTestApp(t, { settings: confirming })
     const spa = await signedIn(svc, 'ada@example.com')
     const { prisma } = svc.database
     await svc.browser().post('/forgot-password', { email: 'ada@example.com' }, { 'sec-fetch-site': 'same-origin' })
@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test('reports errors at their fields, without a change', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   await svc.createUser({ email: 'bob@example.com' })
   const spa = await signedIn(svc, 'ada@example.com')
   await confirm(spa)
@@ -109,7 +109,7 @@ t.test('reports errors at their fields, without a change', async (t) => {
 })
 
 t.test('limits the number of mailed addresses', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const spa = await signedIn(svc, 'ada@example.com')
   await confirm(spa)
   for (let i = 0; i < 6; i++)
@@ -143,7 +143,7 @@ t.test('gives an address to one of two users who request it concurrently', async
 })
 
 t.test('escapes a name wherever it is shown, and never mails it', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')
   const names = ['Free money at https://evil.example', '<img src=x onerror=alert(1)>', '<%= 7 * 7 %>{{7*7}}']

@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
 import { removePassword, strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
 
@@ -176,7 +176,9 @@ for (const [name, { settings = {}, verified = true, prepare, answers }] of Objec
   t.test(`a user: ${name}`, async (t) => {
     // The later steps use the new address.
     const registration = { email_change: 'immediate', ...settings.registration }
-    const svc = await buildTestApp(t, { settings: { ...settings, registration, rate_limits: { login: null } } })
+    const svc = await buildTestApp(t, {
+      settings: { ...confirming, ...settings, registration, rate_limits: { login: null } },
+    })
     const email = 'ada@example.com'
     const user = await svc.createUser({ email, verified })
     const spa = svc.browser()

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { removePassword } from '../../support/accounts.ts'
+import { confirming } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { hour } from '../../support/clock.ts'
 import { beginTogether } from '../../support/together.ts'
@@ -15,7 +16,7 @@ async function confirmed(svc: Social, email = 'ada@example.com') {
 }
 
 t.test('links, signs in by the link, and unlinks', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const ada = await confirmed(svc)
   const { visitor, user } = ada
   const session = await visitor.browser.cookie('svc_session')
@@ -47,7 +48,7 @@ t.test('links, signs in by the link, and unlinks', async (t) => {
 })
 
 t.test('requires a session, CSRF and a recent password for linking and unlinking', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const anonymous = svc.browser()
   await anonymous.get('/svc/csrf-cookie')
   t.equal((await anonymous.post(`${list}/acme`, {})).statusCode, 401)
@@ -73,7 +74,7 @@ t.test('requires a session, CSRF and a recent password for linking and unlinking
 })
 
 t.test('links nothing on a sign-in of a signed-in user', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const { visitor, user } = await confirmed(svc)
   const answer = await visitor.signIn('grace')
   t.equal(answer.headers.location, `${frontEnd}/`)
@@ -82,7 +83,7 @@ t.test('links nothing on a sign-in of a signed-in user', async (t) => {
 })
 
 t.test('completes a link only in the session that began it', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const { visitor, user } = await confirmed(svc)
   const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
   const back = await visitor.allow(begun, 'grace')
@@ -96,7 +97,7 @@ t.test('completes a link only in the session that began it', async (t) => {
 })
 
 t.test('rejects a link when the user signs out or is disabled meanwhile', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const { visitor } = await confirmed(svc)
   const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
   const back = await visitor.allow(begun, 'grace')
@@ -120,7 +121,7 @@ t.test('rejects a link when the user signs out or is disabled meanwhile', async 
 })
 
 t.test("rejects linking another user's identity, and linking an own one twice", async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const owner = new Visitor(svc)
   await owner.signIn('grace')
   const ownerId = (await owner.user())?.id ?? 0
@@ -141,7 +142,7 @@ t.test("rejects linking another user's identity, and linking an own one twice", 
 })
 
 t.test('refuses to remove the last way to sign in', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const ada = await confirmed(svc)
   await link(ada, 'grace')
   await link(ada, 'wayland', 'github')
@@ -165,7 +166,7 @@ t.test('refuses to remove the last way to sign in', async (t) => {
 })
 
 t.test('counts a passkey as a way to sign in, and keeps one of the two', async (t) => {
-  const svc = await buildSocial(t)
+  const svc = await buildSocial(t, { settings: confirming })
   const begin = async (email: string, login: string) => {
     const { user, visitor } = await confirmed(svc, email)
     await link({ visitor }, login)

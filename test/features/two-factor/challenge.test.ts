@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
 import { runCommandOn } from '../../support/command.ts'
@@ -20,7 +20,7 @@ async function copyOf(svc: TestApp, browser: Browser): Promise<Browser> {
 }
 
 t.test('denies a pending sign-in every protected route', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const { email } = await enableTwoFactor(svc)
   const spa = await challenged(svc, email, { remember: true })
   const { paths } = (await spa.get('/openapi.json')).json()
@@ -45,7 +45,7 @@ t.test('denies a pending sign-in every protected route', async (t) => {
 })
 
 t.test('sets only the session and XSRF cookies before the second factor, and keeps the remember choice', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const ada = await enableTwoFactor(svc)
   const spa = svc.browser()
   const first = await spa.signIn(ada.email, undefined, { remember: true })
@@ -64,7 +64,7 @@ t.test('sets only the session and XSRF cookies before the second factor, and kee
 })
 
 t.test('changes the id at the challenge and at its end, and rejects planted ones', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const ada = await enableTwoFactor(svc)
   const attacker = svc.browser()
   await attacker.get('/svc/csrf-cookie')
@@ -92,7 +92,7 @@ t.test('changes the id at the challenge and at its end, and rejects planted ones
 })
 
 t.test('ends a challenge after ten minutes, and when the account or its second factor changes', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const changes = {
     'ten minutes': async () => svc.clock.advance(10 * minute),
     'another password': async (email: string) =>
@@ -122,7 +122,7 @@ t.test('ends a challenge after ten minutes, and when the account or its second f
 })
 
 t.test('accepts only the new factor when it was replaced meanwhile', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const ada = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   await ada.browser.post('/user/two-factor-authentication', { force: true })
@@ -131,7 +131,7 @@ t.test('accepts only the new factor when it was replaced meanwhile', async (t) =
 })
 
 t.test('keeps a signed-in user until the second factor succeeds, then changes the id', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const [ada, bob] = [await enableTwoFactor(svc), await svc.createUser()]
   const spa = await confirmedBrowser(svc, bob.email)
   const login = { email: ada.email, password: 'correct horse' }
@@ -165,7 +165,7 @@ t.test('keeps a signed-in user until the second factor succeeds, then changes th
 })
 
 t.test('rejects the code of another challenge', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const [ada, bob] = [await enableTwoFactor(svc), await enableTwoFactor(svc)]
   const [spaA, spaB] = [await challenged(svc, ada.email), await challenged(svc, bob.email)]
   t.equal((await spaA.post(challenge, { code: bob.code(), user_id: bob.user.id })).statusCode, 422)
@@ -174,7 +174,7 @@ t.test('rejects the code of another challenge', async (t) => {
 })
 
 t.test('keeps secrets out of plain-text rows, logs, events and the description', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: confirming })
   const ada = await enableTwoFactor(svc)
   const code = ada.code()
   const spa = await challenged(svc, ada.email)
