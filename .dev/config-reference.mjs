@@ -8,8 +8,9 @@ file stops the start with exit code 78 and prints every error with its line.
 
 - Any value can contain \`\${NAME}\` or \`\${NAME:-default}\`. A variable that is not set and has no default is an error.
 - Any secret can be \`{ file: /run/secrets/name }\`.
-- Environment variables that override the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
-  (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, comma-separated).
+- Environment variables that override the file: \`SVC_URL\` (\`app.url\`), \`PORT\` (\`server.port\`), \`DATABASE_URL\`
+  (\`database.url\`), \`REDIS_URL\` (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\`
+  (\`stateful\`, comma-separated). In development, \`PORT\` alone also moves an \`app.url\` such as \`http://localhost:8000\`.
 - Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`. The numbers and keys that earlier versions used instead still work
   ([upgrading.md](upgrading.md#configuration)).
 - *live*: a change takes effect within seconds ([reload.md](reload.md)). *restart*: a change takes effect with the next start.

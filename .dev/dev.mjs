@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pretty from 'pino-pretty'
+import { onParentEnd } from './parent.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const command = ['--watch', '--watch-preserve-output', join(root, 'src', 'main.ts')]
@@ -20,6 +21,7 @@ server.stdout.pipe(log)
 
 // A terminal sends Ctrl-C to the server too. Wait until the server has stopped.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => server.kill(signal))
+onParentEnd(() => server.kill('SIGTERM'))
 server.on('exit', (code) => {
   process.exitCode = code ?? 0
 })

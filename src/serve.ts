@@ -12,6 +12,7 @@ import { openDatabase } from './database/database.ts'
 import type { HangUps } from './hang-ups.ts'
 import { createLogger } from './observability/logging.ts'
 import { standardOutput } from './observability/output.ts'
+import { logLines } from './observability/readable.ts'
 import { type FilesRead, Reloader } from './reload.ts'
 import { refuseWaitingAfter, stopTimeout } from './stop-timeout.ts'
 import { readRecorded } from './workers/boot-files.ts'
@@ -37,7 +38,8 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   const { server, database: where } = config.current()
   const traces = wantsTraces()
   const output = standardOutput({ isShared: worker !== null })
-  const logger = createLogger(logLevel(), output, worker && { worker: worker.number })
+  const lines = await logLines(output, config.current())
+  const logger = createLogger(logLevel(), lines, worker && { worker: worker.number })
   if (!worker) for (const warning of warnings) logger.warn(warning)
   const connections = transactionConnections(worker)
   const database = await openDatabase({ ...where, file: where.file ?? undefined, logger, connections })
@@ -65,6 +67,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
     await app.close()
     await noted
     await database.close()
+    if (!worker) logger.info('svc has stopped')
     output.flushSync()
   })
   isHandled()
@@ -99,12 +102,25 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   // Writes to the log stream, so that the text does not split a log line.
   const listening = app.server.address()
   const port = typeof listening === 'object' && listening ? listening.port : server.port
-  if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))
+  if (config.current().app.environment !== 'development') return
+  const hasUsers = (await database.prisma.user.findFirst({ select: { id: true } })) !== null
+  output.write(whereToLook(config.current(), { file, port, hasUsers }))
 }
 
-function whereToLook({ app, database, mail, test_page }: Config, file: string | null, port: number): string {
+interface Circumstances {
+  file: string | null
+  port: number
+  hasUsers: boolean
+}
+
+const firstUser = `
+  Create a user:
+    npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
+`
+
+function whereToLook({ app, database, mail, test_page }: Config, { file, port, hasUsers }: Circumstances): string {
   const { protocol, hostname } = new URL(app.url)
-  // PORT changes the server but not app.url; the printed URL must be reachable.
+  // server.port may differ from app.url; the printed URL must be reachable.
   const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
   return `
   ${app.name} is ready at ${url}
@@ -112,9 +128,6 @@ function whereToLook({ app, database, mail, test_page }: Config, file: string | 
   Database         ${database.file ?? 'PostgreSQL'}
   Configuration    ${file ?? 'none (all defaults)'}
   API description  ${url}/openapi.json
-${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}
-  Create a user:
-    npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
-
+${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}${hasUsers ? '' : firstUser}
 `
 }

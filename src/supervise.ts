@@ -7,6 +7,7 @@ import type { HangUps } from './hang-ups.ts'
 import { createLogger } from './observability/logging.ts'
 import { MetricsListener } from './observability/metrics/listener.ts'
 import { standardOutput } from './observability/output.ts'
+import { logLines } from './observability/readable.ts'
 import { stopTimeout } from './stop-timeout.ts'
 import type { BootFile } from './workers/boot-files.ts'
 import { FirstWorkerError, Primary } from './workers/primary.ts'
@@ -27,7 +28,7 @@ interface Supervised {
 export async function supervise({ boot, files, count, hangUps, isHandled }: Supervised): Promise<void> {
   const { server, metrics: wanted } = boot.config.current()
   const output = standardOutput({ isShared: true })
-  const log = createLogger(logLevel(), output)
+  const log = createLogger(logLevel(), await logLines(output, boot.config.current()))
   for (const warning of boot.warnings) log.warn(warning)
   // Loaded only with metrics, for the memory of the primary.
   const { WorkerMetrics } = wanted.port === null ? { WorkerMetrics: null } : await import('./workers/worker-metrics.ts')
@@ -43,6 +44,7 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
     control?.close()
     if (err) log.error({ err }, 'unexpected error: stopping')
     const isComplete = await primary.stop()
+    log.info('svc has stopped')
     output.flushSync()
     if (!isComplete) process.exit(1)
   })

@@ -1,10 +1,11 @@
 import fastifyCors from '@fastify/cors'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
 import { type Advice, logAdvice } from '../http/advice.ts'
 import { deprecationHeaders } from '../http/deprecation.ts'
 import { limitHeaderNames } from '../limits/too-many-requests.ts'
+import { lineFor } from './diagnosis/list-line.ts'
 import { shownOrigin } from './diagnosis/page-address.ts'
 import { isListed } from './stateful.ts'
 
@@ -25,15 +26,19 @@ declare module 'fastify' {
 export const isAllowedOrigin = (origin: string, config: Config): boolean => corsProblem(origin, config) === null
 
 /** Explains why pages of this origin cannot read responses; null if they can. */
-export function corsProblem(origin: string, { app, cors, stateful }: Config): Advice | null {
+export function corsProblem(origin: string, config: Config): Advice | null {
+  const { app, cors, stateful } = config
+  // Forms and scripts of svc's own pages send it too.
+  if (origin === app.url) return null
   const page = shownOrigin(origin)
   if (cors.origins) {
     if (cors.origins.includes(origin)) return null
-    return { message: `cors.origins does not list ${page}, so its pages cannot read responses.`, key: 'cors.origins' }
+    const message = `cors.origins does not list ${page}, so its pages cannot read responses.`
+    return { message: message + lineFor('cors.origins', origin, config), key: 'cors.origins' }
   }
   if (!isListed(origin, stateful)) {
     const message = `The stateful list, from which the CORS origins are derived, does not match ${page}.`
-    return { message, key: 'stateful' }
+    return { message: message + lineFor('stateful', origin, config), key: 'stateful' }
   }
   if (app.environment !== 'production') return null
   if (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname)) return null
@@ -42,9 +47,6 @@ export function corsProblem(origin: string, { app, cors, stateful }: Config): Ad
 }
 
 const exposedHeaders = [...limitHeaderNames, ...deprecationHeaders, 'X-Retry-After'].join(', ')
-
-const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
-  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
 /** Adds CORS headers to every native route, including errors, for the active configuration. */
 export async function addCors(app: FastifyInstance): Promise<void> {
@@ -56,8 +58,8 @@ export async function addCors(app: FastifyInstance): Promise<void> {
       const { origin } = request.headers
       const problem = origin === undefined ? null : corsProblem(origin, config)
       const isForAll = problem !== null && crossOrigin === 'any' && config.guard.diagnose
-      if (problem && !isForAll && isPreflight(request) && config.guard.diagnose)
-        logAdvice(request.log, 'CORS preflight refused', problem, { origin: shownOrigin(origin ?? '') })
+      if (problem && !isForAll && config.guard.diagnose)
+        logAdvice(request.log, 'origin refused', problem, { origin: shownOrigin(origin ?? '') })
       done(null, {
         origin: isForAll ? '*' : origin !== undefined && problem === null ? origin : false,
         credentials: !isForAll && config.cors.supports_credentials,

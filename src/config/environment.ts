@@ -1,4 +1,6 @@
 import { type Path, pointer } from './findings.ts'
+import { isLoopback } from './hosts.ts'
+import { rootSchema } from './schema.ts'
 import type { Env } from './substitute.ts'
 import { isMapping } from './walk.ts'
 
@@ -24,6 +26,7 @@ const commaList = (text: string) =>
 
 /** The environment variables that override the file. */
 export const VARIABLES: readonly Variable[] = [
+  { name: 'SVC_URL', path: ['app', 'url'], read: asIs },
   { name: 'PORT', path: ['server', 'port'], read: asIs },
   { name: 'DATABASE_URL', path: ['database', 'url'], read: asIs },
   { name: 'REDIS_URL', path: ['redis', 'url'], read: asIs },
@@ -37,6 +40,11 @@ export function overlay(value: unknown, env: Env): Overlay {
   if (value !== undefined && !isMapping(value)) return { value, names: new Map() }
   const root: Record<string, unknown> = { ...value }
   const names = new Map<string, string>()
+  const moved = movedUrl(root, env)
+  if (moved !== null) {
+    place(root, ['app', 'url'], moved)
+    names.set(pointer(['app', 'url']), 'PORT')
+  }
   for (const { name, path, read } of VARIABLES) {
     const given = env[name]
     const set = given === undefined ? undefined : read(given)
@@ -46,6 +54,24 @@ export function overlay(value: unknown, env: Env): Overlay {
   }
   return { value: root, names }
 }
+
+/**
+ * Returns the loopback address of a developer's svc on the port of `PORT`; null if the address does not belong to the port
+ * that the variable replaces, for example because a proxy is in front.
+ */
+function movedUrl(root: Record<string, unknown>, env: Env): string | null {
+  const { url = schemaDefault('app', 'url'), environment } = section(root.app)
+  const { port = schemaDefault('server', 'port') } = section(root.server)
+  if (environment === 'production' || !/^[1-9]\d{0,4}$/.test(env.PORT ?? '') || typeof url !== 'string') return null
+  const parsed = URL.parse(url)
+  if (parsed?.protocol !== 'http:' || !isLoopback(parsed.hostname) || parsed.port !== String(port)) return null
+  parsed.port = env.PORT ?? ''
+  return parsed.origin
+}
+
+const section = (value: unknown): Record<string, unknown> => (isMapping(value) ? value : {})
+
+const schemaDefault = (name: string, key: string): unknown => rootSchema.properties?.[name]?.properties?.[key]?.default
 
 function place(root: Record<string, unknown>, [section, key]: Variable['path'], value: unknown): void {
   if (key === undefined) root[section] = value

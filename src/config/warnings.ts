@@ -16,7 +16,7 @@ export const warningsOf = (config: Config): string[] => [
 function portWarnings({ app, server }: Config): string[] {
   if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
   if (String(server.port) === new URL(app.url).port) return []
-  return [`app.url is ${app.url}, but svc listens on port ${server.port}; set app.url to the public address`]
+  return [`app.url is ${app.url}, but svc listens on port ${server.port}; set app.url (SVC_URL) to the public address`]
 }
 
 /** Characters that break when a client does not encode its credentials for HTTP Basic. */

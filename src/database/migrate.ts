@@ -85,8 +85,7 @@ export async function migratePostgresql(client: pg.Client, options: PostgresqlMi
       const [next] = pendingMigrations(migrations, await appliedTo(client))
       if (next) await applyPostgresql(client, next, options.connect)
       await client.query('COMMIT')
-      if (!next) return done
-      options.log?.info({ migration: next.name }, 'migration applied')
+      if (!next) return report(done, options)
       done.push(next.name)
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
@@ -95,6 +94,12 @@ export async function migratePostgresql(client: pg.Client, options: PostgresqlMi
       await sleep(1_000)
     }
   }
+}
+
+/** Logs the applied migrations in one line, and returns them. */
+function report(done: string[], { log }: MigrateOptions): string[] {
+  if (done.length > 0) log?.info({ migrations: done.length, last: done.at(-1) }, 'migrations applied')
+  return done
 }
 
 const isTableLocked = (error: unknown): boolean =>
@@ -159,8 +164,7 @@ export async function migrateSqlite(db: Sqlite.Database, options: MigrateOptions
       const [next] = pendingMigrations(migrations, rows.map(appliedOf))
       if (next) applySqlite(db, next)
       db.exec('COMMIT')
-      if (!next) return done
-      options.log?.info({ migration: next.name }, 'migration applied')
+      if (!next) return report(done, options)
       done.push(next.name)
     }
   } finally {

@@ -95,23 +95,47 @@ t.test('logs why a CSRF check failed in development', async (t) => {
   t.notMatch(svc.logs.join(), (await spa.cookie('XSRF-TOKEN')) ?? '', 'the log has no token')
 })
 
-t.test('logs why a CORS preflight was refused in development', async (t) => {
+t.test('logs why the origin of each request was refused in development', async (t) => {
   const preflight = (svc: TestApp, origin: string, url = '/api/user') =>
     svc.app.inject({ method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': 'PUT' } })
   const cases: [settings: Record<string, unknown>, origin: string, reason: RegExp, key: string][] = [
-    [{}, 'http://localhost:5174', /stateful list, .*does not match http:\/\/localhost:5174; see stateful$/, 'stateful'],
-    [{}, 'http://a@evil.example/secret', /does not match http:\/\/evil\.example; see stateful$/, 'stateful'],
+    [
+      {},
+      'http://localhost:5174',
+      /does not match http:\/\/localhost:5174\. If it is yours, set stateful: \[localhost:5174\]; see stateful$/,
+      'stateful',
+    ],
+    [
+      {},
+      'http://a@evil.example/secret',
+      /does not match http:\/\/evil\.example\. If it is yours, set stateful: \[evil\.example\]; see stateful$/,
+      'stateful',
+    ],
     [{}, 'null', /does not match an invalid origin; see stateful$/, 'stateful'],
-    [{ cors: { origins: [] } }, 'http://localhost:5173', /cors\.origins does not list .*; see cors/, 'cors.origins'],
+    [
+      { cors: { origins: ['https://a.example'] } },
+      'http://localhost:5173',
+      /set cors: \{ origins: \[https:\/\/a\.example, http:\/\/localhost:5173\] \}; see cors/,
+      'cors.origins',
+    ],
+    [
+      { stateful: ['app.example', '*.dev.example:8080'] },
+      'http://[::1]:5174',
+      /set stateful: \[app\.example, "\*\.dev\.example:8080", "\[::1\]:5174"\]; see stateful/,
+      'stateful',
+    ],
   ]
   for (const [settings, origin, reason, key] of cases) {
     const svc = await buildTestApp(t, { settings })
     const refused = await preflight(svc, origin)
     t.equal(refused.headers['access-control-allow-origin'], undefined, origin)
-    t.match(said(svc, 'CORS preflight refused'), [{ level: 40, msg: reason, config_key: key }], origin)
+    t.match(said(svc, 'origin refused'), [{ level: 40, msg: reason, config_key: key }], origin)
     await preflight(svc, 'http://localhost:8000', '/oauth/token')
-    await svc.app.inject({ method: 'OPTIONS', url: '/api/user', headers: { origin } })
-    t.equal(said(svc, 'CORS preflight refused').length, 1, 'only refused preflights are logged')
+    await svc.app.inject({ url: '/api/user', headers: { origin: 'http://localhost:8000' } })
+    t.equal(said(svc, 'origin refused').length, 1, 'only refused origins are logged')
+    for (const method of ['GET', 'POST'] as const)
+      await svc.app.inject({ method, url: '/api/user', headers: { origin }, ...(method === 'POST' && { payload: {} }) })
+    t.match(said(svc, 'origin refused').slice(1), [{ msg: reason }, { msg: reason }], 'without a preflight too')
   }
 })
 
@@ -122,5 +146,5 @@ t.test('logs no reasons when guard.diagnose is off', async (t) => {
   const headers = { origin, 'access-control-request-method': 'PUT' }
   await svc.app.inject({ method: 'OPTIONS', url: '/api/user', headers })
   t.equal((await svc.app.inject({ method: 'POST', url: '/login', payload: {} })).statusCode, 419)
-  t.notMatch(svc.logs.join(), /authentication failed|CSRF check failed|preflight refused/)
+  t.notMatch(svc.logs.join(), /authentication failed|CSRF check failed|origin refused/)
 })

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
-import { configOf, linesOf, SECRET } from './problems.ts'
+import { configOf, linesOf, problemsOf, SECRET } from './problems.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -225,7 +225,7 @@ t.test('warns about valid values that are probably mistakes', (t) => {
     warningsOf("metrics: { port: 9100 }\nclients: []\nrate_limits: { token: 60/1m }\nmail: { url: 'log:' }"),
     [],
   )
-  t.match(warningsOf('', { PORT: '9000' }), [/^app.url is http:\/\/localhost:8000, but svc listens on port 9000/])
+  t.match(warningsOf('server: { port: 9000 }'), [/^app.url is http:\/\/localhost:8000, but svc listens on port 9000/])
   t.strictSame(warningsOf('app: { url: http://localhost:9000 }', { PORT: '9000' }), [])
   t.strictSame(warningsOf('', { PORT: '0' }), [])
   const withSecret = (secret: string) =>
@@ -238,4 +238,34 @@ t.test('warns about valid values that are probably mistakes', (t) => {
   }
   t.strictSame(withSecret('A-secret_of.the~client-0123456789'), [])
   t.end()
+})
+
+t.test('SVC_URL sets app.url, and in development PORT alone moves a loopback app.url', async (t) => {
+  const urlOf = (text: string, env: Record<string, string>) => configOf(text, env).app.url
+  const port = { PORT: '9000' }
+  const moved: [string, string][] = [
+    ['', 'http://localhost:9000'],
+    ['app: { url: http://localhost:8000 }', 'http://localhost:9000'],
+    ['app: { url: http://127.0.0.1:8000, environment: development }', 'http://127.0.0.1:9000'],
+    ["app: { url: 'http://[::1]:7000' }\nserver: { port: 7000 }", 'http://[::1]:9000'],
+    // A proxy is in front.
+    ['app: { url: http://localhost:8080 }', 'http://localhost:8080'],
+    ['app: { url: https://localhost:8000 }', 'https://localhost:8000'],
+    ['app: { url: http://192.168.0.9:8000, environment: development }', 'http://192.168.0.9:8000'],
+  ]
+  for (const [text, url] of moved) t.equal(urlOf(text, port), url, text)
+  for (const odd of ['', '0', 'x', '-1', '70000x']) {
+    const found = problemsOf('', { PORT: odd }).length === 0 ? urlOf('', { PORT: odd }) : 'http://localhost:8000'
+    t.equal(found, 'http://localhost:8000', odd)
+  }
+  t.equal(configOf('', port).oauth.audience, 'http://localhost:9000', 'everything that follows from it moves too')
+  t.equal(configOf('', port).server.port, 9000)
+  t.equal(urlOf('', { ...port, SVC_URL: 'http://localhost:3000' }), 'http://localhost:3000')
+  const production = `mail: { url: smtp://mail.example }
+app: { url: https://a.example, environment: production, secret: ${SECRET} }`
+  t.equal(urlOf(production, { ...port, SVC_URL: 'https://id.example' }), 'https://id.example')
+  const [problem] = problemsOf('', { SVC_URL: 'https://a.example/path' })
+  t.match(problem, { key: 'SVC_URL', message: /origin/ })
+  const loopback = `mail: { url: smtp://mail.example }\napp: { url: http://localhost:8000, environment: production, secret: ${SECRET} }`
+  t.match(problemsOf(loopback, port)[0]?.message, /https/, 'production does not move')
 })

@@ -8,7 +8,12 @@ const password = 'a Password that is nowhere else'
 t.test('logs no secret of a whole journey at the most verbose level', async (t) => {
   const database = await createTestDatabase()
   t.teardown(database.drop)
-  const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', LOG_LEVEL: 'trace' }
+  const env = {
+    DATABASE_URL: database.url,
+    SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',
+    LOG_LEVEL: 'trace',
+    SVC_URL: 'http://localhost:8000',
+  }
   const svc = await startMain(t, { env })
   const email = 'ada@example.com'
   const create = ['user:create', `--email=${email}`, '--name=Ada', '--verified']

@@ -20,7 +20,11 @@ interface Replicas {
 async function startReplicas(t: Test): Promise<Replicas> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
-  const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
+  const env = {
+    DATABASE_URL: database.url,
+    SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',
+    SVC_URL: 'http://localhost:8000',
+  }
   const [a, b] = await Promise.all([startMain(t, { env }), startMain(t, { env })])
   const svc = async (...args: string[]) => {
     const { code, stderr } = await runCli(args, { cwd: a.cwd, env, input: `${password}\n` })
@@ -142,6 +146,8 @@ t.test('runs overdue daily pruning on a replica that starts', async (t) => {
   const user = await first.createUser()
   await first.createToken(user, { expiresAt: new Date(first.clock.now() + 1) })
   const left = () => first.database.prisma.personalAccessToken.count()
+  // The first process notes its start in the background.
+  await until(async () => (await first.database.prisma.job.count({ where: { name: 'prune-expired' } })) === 1)
   first.clock.advance(2 * day)
   t.equal(await left(), 1)
   await buildTestApp(t, { database: first.where, clock: first.clock })

@@ -15,7 +15,11 @@ export async function openShell(t: Test): Promise<Shell> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
   const cwd = temporaryDirectory(t)
-  const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
+  const env = {
+    DATABASE_URL: database.url,
+    SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',
+    SVC_URL: 'http://localhost:8000',
+  }
   return { database, cwd, env, run: (input, ...args) => runCli(args, { cwd, env, input }) }
 }
 

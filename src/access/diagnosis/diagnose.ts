@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Advice } from '../../http/advice.ts'
+import { isNavigation } from '../../http/navigation.ts'
 import { corsProblem } from '../cors.ts'
 import { csrfProblem } from '../csrf.ts'
 import { cookieProblem, domainProblem, hasSessionCookie, sameSiteProblem, sessionProblem } from './cookies.ts'
@@ -32,17 +33,24 @@ export function findingsOf(request: FastifyRequest, { isTrustedProxy, callerNow,
     ...(problem ?? { message, key: null }),
   })
   const hasSession = request.presentedSessionId !== null
+  // A person who opens the address in a tab calls svc from no page.
+  const isTab = isNavigation(request) && headers.origin === undefined
+  const ofPage = (check: string, problem: Advice | null, message: string): Finding =>
+    isTab ? finding(check, null, 'Not checked, because no page calls svc here.') : finding(check, problem, message)
   // Without Origin, the page has the origin of svc, and CORS does not apply.
   const cors = headers.origin === undefined ? null : corsProblem(headers.origin, config)
+  const lacksCookie = isTab && !hasSessionCookie(request)
   return [
-    finding('origin', originProblem(headers, config), `The page at ${page} is in the stateful list.`),
+    ofPage('origin', originProblem(headers, config), `The page at ${page} is in the stateful list.`),
     finding('host', hostProblem(request), 'The request came to the host of app.url.'),
-    finding('cors', cors, 'The page may read responses of svc.'),
-    finding('cookie', cookieProblem(request), 'A valid session cookie arrived.'),
+    ofPage('cors', cors, 'The page may read responses of svc.'),
+    lacksCookie
+      ? finding('cookie', null, 'This browser has no session cookie.')
+      : finding('cookie', cookieProblem(request), 'A valid session cookie arrived.'),
     finding('session', sessionProblem(request), hasSession ? 'The session is signed in.' : 'There is no session.'),
-    finding('same_site', sameSiteProblem(request), 'Browsers send the cookies with requests of this page.'),
-    finding('cookie_domain', domainProblem(request), 'The domain of the cookies fits the page.'),
-    finding(
+    ofPage('same_site', sameSiteProblem(request), 'Browsers send the cookies with requests of this page.'),
+    ofPage('cookie_domain', domainProblem(request), 'The domain of the cookies fits the page.'),
+    ofPage(
       'csrf',
       csrfProblem(request, request.presentedSessionId),
       'The CSRF check passes: the browser reports the same origin, or the token belongs to the session.',

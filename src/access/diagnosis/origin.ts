@@ -3,6 +3,7 @@ import { isLoopback } from '../../config/hosts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Advice } from '../../http/advice.ts'
 import { isListed, isStateful } from '../stateful.ts'
+import { lineFor } from './list-line.ts'
 import { originOf, shownOrigin } from './page-address.ts'
 
 /** Explains why a request does not count as one of a first-party page; null if it does. */
@@ -25,7 +26,8 @@ export function originProblem({ origin, referer }: IncomingHttpHeaders, config: 
     }
     const page = shownOrigin(origin || source)
     const message = `The page at ${page} is not in the stateful list, so svc ignores its session cookie.`
-    return { message: `${message}${otherName(page, config)}`, key: 'stateful' }
+    const hint = otherName(page, config) || lineFor('stateful', page, config)
+    return { message: `${message}${hint}`, key: 'stateful' }
   }
   if (stateful_api) return null
   return { message: 'stateful_api is false, so API routes accept bearer tokens only.', key: 'stateful_api' }

@@ -1,12 +1,20 @@
 import { Type } from '../../json-schema.ts'
 import { choice, duration, durationOrOff, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
 
-const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']
+/** Hosts of common development servers. */
+export const defaultStateful: readonly string[] = [
+  'localhost',
+  'localhost:3000',
+  'localhost:5173',
+  '127.0.0.1',
+  '127.0.0.1:8000',
+  '::1',
+]
 
 /** Sessions, API tokens and the origins that may use them. */
 export const accessSections = {
   stateful: list(text({ format: 'stateful-host', description: 'A host with an optional port.' }), {
-    default: STATEFUL,
+    default: [...defaultStateful],
     description:
       'Hosts of your front ends, with ports, whose pages may use session cookies. * matches any characters within one label, as in *.example.com. The host of app.url is always included. The default lists common development hosts.',
   }),

@@ -153,7 +153,7 @@ export const guardSection = section('The guard that authenticates requests.', {
     flag({
       example: true,
       description:
-        'Whether svc explains rejected requests: the log says why authentication, a CSRF check or a CORS preflight failed and which key to change, and GET /svc/diagnose tells it to the calling page. Useful in development, noisy under attack. By default true in development and false in production.',
+        'Whether svc explains rejected requests: the log says why authentication or a CSRF check failed, or which origin was refused, and what to change, and GET /svc/diagnose tells it to the calling page. Useful in development, noisy under attack. By default true in development and false in production.',
     }),
   ),
   step_up: list(stepUp, {

@@ -112,7 +112,7 @@ t.test('names each problem with the key to change', async (t) => {
       { app: { url: 'https://id.corp.example' } },
       { origin: 'https://app.corp.example', host: 'id.corp.example' },
       'cookie_domain',
-      /cannot read the XSRF-TOKEN cookie/,
+      /cannot read the cookie XSRF-TOKEN/,
       'session.domain',
     ],
     [
@@ -160,7 +160,7 @@ t.test('compares the CSRF token with the session', async (t) => {
   const csrf = async (headers: Headers) =>
     (await browser.get('/svc/diagnose', headers)).json().findings.find(({ check }: Finding) => check === 'csrf')
   t.match(await csrf({}), { ok: false, message: /has no CSRF token/, key: 'session.domain' })
-  t.match(await csrf({ 'x-xsrf-token': 'wrong' }), { ok: false, message: /does not belong to this session/ })
+  t.match(await csrf({ 'x-xsrf-token': 'wrong' }), { ok: false, message: /differs from the cookie XSRF-TOKEN/ })
   t.match(await csrf({ 'x-xsrf-token': await browser.cookie('XSRF-TOKEN') }), { ok: true, key: null })
   t.match(await csrf({ 'sec-fetch-site': 'same-origin' }), { ok: true })
 })
@@ -231,4 +231,19 @@ t.test('does not exist without guard.diagnose, which production has off by defau
   const enabled = { app: { environment: 'production', url }, mail: { url: 'file:mails' }, guard: { diagnose: true } }
   const { answer } = await ask(await buildTestApp(t, { settings: enabled }), { host: 'auth.example.com' })
   t.equal(answer.statusCode, 200)
+})
+
+t.test('finds no problem in a tab, in which no page calls svc', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const browser = svc.browser()
+  const html = { accept: 'text/html', host: 'localhost:8000', origin: undefined }
+  for (const referer of [undefined, 'https://wiki.example/svc', 'http://localhost:8000/account']) {
+    for (const signedIn of [false, true]) {
+      if (signedIn) await browser.signIn(email)
+      const page = await browser.get('/svc/diagnose', { ...html, referer })
+      t.match(page.body, 'Not checked, because no page calls svc here.')
+      t.notMatch(page.body, /<dt>Problem/, `${referer} ${signedIn}`)
+    }
+  }
 })
