@@ -15,6 +15,7 @@ import { standardOutput } from './observability/output.ts'
 import { logLines } from './observability/readable.ts'
 import { type FilesRead, Reloader } from './reload.ts'
 import { refuseWaitingAfter, stopTimeout } from './stop-timeout.ts'
+import { hasUsers } from './users/users.ts'
 import { readRecorded } from './workers/boot-files.ts'
 import { transactionConnections } from './workers/count.ts'
 import type { WorkerLink } from './workers/link.ts'
@@ -103,14 +104,14 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   const listening = app.server.address()
   const port = typeof listening === 'object' && listening ? listening.port : server.port
   if (config.current().app.environment !== 'development') return
-  const hasUsers = (await database.prisma.user.findFirst({ select: { id: true } })) !== null
-  output.write(whereToLook(config.current(), { file, port, hasUsers }))
+  output.write(whereToLook(config.current(), { file, port, isUsed: await hasUsers(database) }))
 }
 
 interface Circumstances {
   file: string | null
   port: number
-  hasUsers: boolean
+  /** There is a user. */
+  isUsed: boolean
 }
 
 const firstUser = `
@@ -118,7 +119,7 @@ const firstUser = `
     npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
 `
 
-function whereToLook({ app, database, mail, test_page }: Config, { file, port, hasUsers }: Circumstances): string {
+function whereToLook({ app, database, mail, test_page }: Config, { file, port, isUsed }: Circumstances): string {
   const { protocol, hostname } = new URL(app.url)
   // server.port may differ from app.url; the printed URL must be reachable.
   const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
@@ -128,6 +129,6 @@ function whereToLook({ app, database, mail, test_page }: Config, { file, port, h
   Database         ${database.file ?? 'PostgreSQL'}
   Configuration    ${file ?? 'none (all defaults)'}
   API description  ${url}/openapi.json
-${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}${hasUsers ? '' : firstUser}
+${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}${isUsed ? '' : firstUser}
 `
 }

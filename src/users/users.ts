@@ -95,6 +95,10 @@ export async function* eachUser({ prisma }: Database): AsyncGenerator<User> {
   }
 }
 
+/** Tests whether there is a user. */
+export const hasUsers = async ({ prisma }: Database): Promise<boolean> =>
+  (await prisma.user.findFirst({ select: { id: true } })) !== null
+
 /** Creates a user; null if the address is taken. */
 export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewUser): Promise<User | null> {
   const date = new Date(now)
