@@ -51,6 +51,8 @@ export const eventTypes = [
   'two_factor_failed',
   'user_created',
   'user_deleted',
+  'user_disabled',
+  'user_enabled',
   'user_invited',
   'user_updated',
   'verification_sent',

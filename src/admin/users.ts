@@ -63,6 +63,8 @@ export function changeUser(
     const updated = await updateUser(tx, before, changes, origin.now)
     const data = { changed: Object.keys(changes).join(' ') }
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })
+    if (updated.disabled !== before.disabled)
+      await recordEvent(tx, origin, { type: updated.disabled ? 'user_disabled' : 'user_enabled', userId })
     if (changes.resetTwoFactor && before.two_factor_enabled) {
       await notify(admin, tx, origin, updated, 'two_factor_reset')
     }

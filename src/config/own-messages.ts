@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Language, languages } from '../languages/languages.ts'
+import { isMessageName, type MessageName } from '../languages/messages.ts'
 import type { Path } from './findings.ts'
+import type { Config } from './schema.ts'
 import { isMapping } from './walk.ts'
 
 type Texts = Readonly<Record<string, string>>
@@ -53,6 +55,16 @@ export function ownMessages(
   add(first, themeTexts)
   for (const language of languages) add(language, messages[language])
   return merged
+}
+
+/** Name of the text that describes a registered scope. */
+export const scopeText = (scope: string): string => `scope.${scope}`
+
+/** Tests for the name of a text that svc shows: a built-in one, or the description of a registered scope. */
+export function isShownText(name: string, { scopes, apis }: Pick<Config, 'scopes' | 'apis'>): name is MessageName {
+  if (isMessageName(name)) return true
+  const registered = [...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)]
+  return registered.some((scope) => name === scopeText(scope))
 }
 
 /** A text of the operator, and where it is. */

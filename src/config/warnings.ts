@@ -1,5 +1,4 @@
-import { isMessageName } from '../languages/messages.ts'
-import { textsWithPaths } from './own-messages.ts'
+import { isShownText, textsWithPaths } from './own-messages.ts'
 import { templateWarnings } from './own-templates.ts'
 import { type Config, rootSchema } from './schema.ts'
 
@@ -42,7 +41,7 @@ const logoWarnings = ({ theme: { logo } }: Config): string[] =>
 /** Texts that no page and no mail uses. */
 const messageWarnings = (config: Config): string[] =>
   textsWithPaths(config)
-    .filter(({ name }) => !isMessageName(name))
+    .filter(({ name }) => !isShownText(name, config))
     .map(
       ({ place, name }) => `${place} contains the unknown text ${name}${name === 'lang' ? '; set i18n.default' : ''}`,
     )

@@ -29,7 +29,7 @@ export async function doctor({ print }: Terminal, deployment: Deployment, json?:
   const checks = [
     ...ofFile,
     ...(loaded && url ? checkAddress(url, loaded) : []),
-    ...(url ? await checkOutside(url) : []),
+    ...(url ? await checkOutside(url, loaded) : []),
     ...(loaded ? await checkServices(loaded) : []),
   ]
   const isHealthy = checks.every(({ status }) => status !== 'error')
@@ -60,7 +60,7 @@ function checkAddress(url: URL, { config }: Loaded): Check[] {
   return [failure('configuration', `app.url is ${config.app.url}, but the deployment is at ${url.origin}.`, 'app.url')]
 }
 
-async function checkOutside(url: URL): Promise<Check[]> {
+async function checkOutside(url: URL, loaded: Loaded | null): Promise<Check[]> {
   const before = Date.now()
   const live = await probe(`${url.origin}/health/live`).catch((error: unknown) => error)
   const after = Date.now()
@@ -78,7 +78,7 @@ async function checkOutside(url: URL): Promise<Check[]> {
     ...(await guarded('headers', () => checkHeaders(url))),
     ...(await guarded('discovery', () => checkDiscovery(url))),
     ...(await guarded('cookies', () => checkCookies(url))),
-    ...(await guarded('proxy', () => checkForgedAddress(url))),
+    ...(await guarded('proxy', () => checkForgedAddress(url, loaded?.config ?? null))),
     checkClock(live, before, after),
   ]
 }

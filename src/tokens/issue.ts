@@ -5,9 +5,11 @@ import { forbidden, invalidAbility, unauthenticated, validationFailed } from '..
 import { millisecondsOf } from '../http/formats.ts'
 import type { Channel } from '../login/channel.ts'
 import type { TokenSignIn } from '../login/token-sign-in.ts'
+import { deviceName } from '../users/device-name.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
 import { type Credential, lockAndCheckAccount } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
+import type { User } from '../users/user.ts'
 import { findUserById } from '../users/users.ts'
 import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
 
@@ -104,9 +106,19 @@ export function issueToken(
       data: { token_id: created.accessToken.id, name, ...(grant.channel ? { channel: grant.channel } : {}) },
     })
     const owner = await findUserById({ prisma: tx }, userId)
-    if (owner) await notify(request.server, tx, eventContext(request), owner.user, 'token_created')
+    if (owner) await noticeToken(request, tx, owner.user, grant.channel ? name : null)
     return created
   })
+}
+
+/** Notifies the user of a token: of the device for a sign-in, otherwise of the token. */
+function noticeToken(request: FastifyRequest, tx: Tx, user: User, device: string | null): Promise<void> {
+  const origin = eventContext(request)
+  if (device === null) return notify(request.server, tx, origin, user, 'token_created')
+  const shown = deviceName(device)
+  return shown === null
+    ? notify(request.server, tx, origin, user, 'new_sign_in')
+    : notify(request.server, tx, origin, user, 'device_signed_in', { device: shown })
 }
 
 /** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */

@@ -14,6 +14,7 @@ export type NoticeKind =
   | 'account_deleted'
   | 'application_authorized'
   | 'data_exported'
+  | 'device_signed_in'
   | 'email_change_requested'
   | 'email_changed'
   | 'new_sign_in'
@@ -40,6 +41,8 @@ interface NoticeFacts {
   undo?: string
   /** For `social_linked` and `social_unlinked`: the provider's label. */
   provider?: string
+  /** For `device_signed_in`: the name that the app gave the device. */
+  device?: string
   /** For `application_authorized` and `new_sign_in` of an application: its configured name. */
   application?: string
 }
@@ -55,6 +58,7 @@ const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
   account_deleted: ['contact'],
   application_authorized: ['review', 'applications'],
   data_exported: ['reset', 'sessions'],
+  device_signed_in: ['review', 'tokens'],
   email_change_requested: ['review', 'profile'],
   email_changed: ['contact'],
   new_sign_in: ['reset', 'sessions'],
@@ -88,7 +92,7 @@ export async function notify(
   origin: EventContext,
   user: Recipient,
   kind: NoticeKind,
-  { newEmail, undo, provider, application }: NoticeFacts = {},
+  { newEmail, undo, provider, application, device }: NoticeFacts = {},
 ): Promise<void> {
   if (user.email_verified_at === null) return
   const [remedy, section] = remedies[kind]
@@ -97,7 +101,7 @@ export async function notify(
   // The notice does not show the address and browser of an administrator.
   const isOwn = origin.actor === null || ['system', userRef(user.id)].includes(origin.actor)
   const { ipAddress, userAgent } = isOwn ? origin : { ipAddress: null, userAgent: null }
-  // The mail contains no names and no text of the client, which an attacker could choose.
+  // The mail contains no names and no text of the client, which an attacker could choose, except the letters of a device.
   const data = {
     kind,
     when: new Date(origin.now).toISOString(),
@@ -108,13 +112,14 @@ export async function notify(
     undo: undo ?? null,
     provider: provider ?? null,
     application: application ?? null,
+    device: device ?? null,
     remedy: undo === undefined ? (remedy === 'review' && reviewLink === null ? 'reset' : remedy) : 'undo',
     reviewLink,
     resetLink: ownLink(current, forgotPage),
     helpLink: helpLink(current),
   }
   const cause = { share: 'notice', userId: user.id, ipAddress: origin.ipAddress } as const
-  const facts = [newEmail ?? '', provider ?? '', application ?? '']
+  const facts = [newEmail ?? '', provider ?? '', application ?? '', device ?? '']
   // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))
   const kindKey = [user.email, kind].join('\0')

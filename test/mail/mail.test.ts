@@ -77,6 +77,7 @@ t.test('names event, time and device in a notice, without personal data', async 
     recovery_code_used: 'A recovery code was used',
     passkey_added: 'A passkey was added',
     passkey_removed: 'A passkey was removed',
+    device_signed_in: 'New sign-in on Phone',
     password_removed: 'Your password was removed',
     remember_replayed: 'A remembered device was signed out',
     social_linked: 'An account at another provider was linked',
@@ -94,6 +95,7 @@ t.test('names event, time and device in a notice, without personal data', async 
       notify(svc.app, tx, origin, recipient(`${kind}@example.com`), kind, {
         newEmail: 'grace@example.org',
         provider: 'Acme',
+        device: 'Phone',
       }),
     )
   }

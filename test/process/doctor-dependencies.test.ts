@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { openDatabase } from '../../src/database/database.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
-import { freePort, runCli, temporaryDirectory } from '../support/process.ts'
+import { freePort, runCli, startMain, temporaryDirectory } from '../support/process.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
 import { SmtpReceiver } from '../support/smtp.ts'
 
@@ -94,4 +94,26 @@ t.test('reports an invalid configuration with its lines', async (t) => {
   t.match(of('configuration'), { status: 'error', message: /svc\.yaml:2: app\.nmae/ })
   t.match(stdout, /svc\.yaml:3: server\.port/)
   t.equal(code, 1)
+})
+
+t.test('ends with 0 where it finds only what it calls expected', async (t) => {
+  const cwd = temporaryDirectory(t)
+  const port = await freePort()
+  const settings = {
+    app: { url: `http://127.0.0.1:${port}` },
+    server: { port, trust_proxy: ['127.0.0.0/8'] },
+    mail: { url: 'file:mails' },
+  }
+  writeFileSync(join(cwd, 'svc.yaml'), stringify(settings))
+  const database = await createTestDatabase()
+  t.teardown(database.drop)
+  const env = { SVC_CONFIG: 'svc.yaml', DATABASE_URL: database.url, PORT: String(port) }
+  await startMain(t, { cwd, env })
+  const ended = await runCli(['doctor', '--config=svc.yaml', '--json'], { cwd, env })
+  const { checks } = JSON.parse(ended.stdout)
+  const proxy = checks.find(({ check }: { check: string }) => check === 'proxy')
+  t.match(proxy, { status: 'warning', message: /as expected\. Run the command on another machine/ })
+  t.equal(ended.code, 0, ended.stdout)
+  const outside = await runCli(['doctor', `http://127.0.0.1:${port}`, '--json'], { cwd, env })
+  t.equal(outside.code, 1, 'without the configuration, it may be a real problem')
 })

@@ -45,6 +45,7 @@ const linksIn = ({ text, html }: ReceivedMail) => ({
 const remedies: Record<Exclude<NoticeKind, 'account_deleted' | 'email_changed'>, string[]> = {
   application_authorized: ['/account/applications', forgot],
   data_exported: [forgot, '/account/sessions'],
+  device_signed_in: ['/account/tokens', forgot],
   email_change_requested: ['/account/profile', forgot],
   new_sign_in: [forgot, '/account/sessions'],
   passkey_added: ['/account/passkeys', forgot],

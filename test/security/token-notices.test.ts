@@ -33,7 +33,9 @@ t.test('sends a notice when a device signs in, and none to an unverified address
     const body = { email, password, device_name: 'Phone' }
     t.equal((await svc.bearer(null, 'POST', '/svc/token', body)).statusCode, 200)
   }
-  t.strictSame(await subjects(svc, 'ada@example.com'), ['A new API token was created'])
+  t.strictSame(await subjects(svc, 'ada@example.com'), ['New sign-in on Phone'])
+  const [mail] = await svc.mailbox.to('ada@example.com')
+  t.notMatch(mail?.text, /API token/i, 'in words for people')
   t.strictSame(await subjects(svc, 'eve@example.com'), [])
 })
 
@@ -76,4 +78,26 @@ t.test('notifies the user whose second factor user:update --reset-two-factor rem
     (await subjects(svc, email)).filter((subject) => subject === 'An administrator removed two-factor authentication')
   for (let i = 0; i < 2; i++) await runCommandOn(svc, 'user:update', `--email=${email}`, '--reset-two-factor')
   t.equal((await notices()).length, 1, 'the second time there is nothing to remove')
+})
+
+t.test('a mail has only the letters of the name of a device', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const names: [given: string, subject: string][] = [
+    ["Ada's iPhone 15 (work)", "New sign-in on Ada's iPhone 15 (work)"],
+    ['تابلت سارة', 'New sign-in on تابلت سارة'],
+    ['愛達的手機', 'New sign-in on 愛達的手機'],
+    ['MacBook-Pro.local', 'New sign-in on MacBook-Pro local'],
+    ['https://evil.example/login', 'New sign-in on https evil example login'],
+    ['a Bcc: eve@evil.example', 'New sign-in on a Bcc eve evil example'],
+    ['<b>x</b>{app}', 'New sign-in on b x b app'],
+    [`Phone ${'x'.repeat(200)}`, `New sign-in on Phone ${'x'.repeat(34)}`],
+    ['☎ / ./', 'New sign-in to your account'],
+  ]
+  for (const [index, [device_name, subject]] of names.entries()) {
+    const { email } = await svc.createUser({ email: `user${index}@example.com` })
+    t.equal((await svc.bearer(null, 'POST', '/svc/token', { email, password, device_name })).statusCode, 200)
+    t.strictSame(await subjects(svc, email), [subject], device_name)
+    const [mail] = await svc.mailbox.to(email)
+    t.notMatch(mail?.raw, /evil\.example|<b>/)
+  }
 })

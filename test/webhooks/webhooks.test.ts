@@ -239,3 +239,15 @@ t.test('sends events of commands, and follows the receivers of a reloaded config
   await svc.app.outbox.deliverDue()
   t.equal(receiver.received.length, 3, 'its messages wait until it returns')
 })
+
+t.test('tells receivers that an account was disabled or enabled', async (t) => {
+  const receiver = await startReceiver(t)
+  const svc = await buildHooked(t, [{ url: receiver.url, events: ['user.disabled', 'user.enabled'] }])
+  const { id, email } = await svc.createUser()
+  const update = (...words: string[]) => runCommandOn(svc, 'user:update', `--email=${email}`, ...words)
+  for (const words of [['--disable'], ['--disable'], ['--role=editor'], ['--enable'], ['--enable']])
+    await update(...words)
+  await svc.app.outbox.deliverDue()
+  t.same(receiver.types(), ['user.disabled', 'user.enabled'], 'only if the state changes')
+  t.match(receiver.received[0]?.message.data, { user_id: id, user: { id, email }, actor: /^operator:/ })
+})

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
-import { isMessageName, problemOf } from '../../languages/messages.ts'
+import { problemOf } from '../../languages/messages.ts'
 import { featureCookies } from '../features.ts'
 import type { Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
-import { textFilesIn, textsWithPaths } from '../own-messages.ts'
+import { isShownText, textFilesIn, textsWithPaths } from '../own-messages.ts'
 import type { Config } from '../schema.ts'
 import { certificateProblem, connectionUrlProblem } from '../url-parameters.ts'
 
@@ -140,7 +140,7 @@ function messagesAreValid(config: Config, report: Report): void {
   for (const { file, problem } of textFilesIn(directory))
     if (problem !== null) report(['i18n', 'directory'], `the file ${file} ${problem}`)
   for (const { path, place, name, text } of textsWithPaths(config)) {
-    const problem = isMessageName(name) ? problemOf(name, text) : null
+    const problem = isShownText(name, config) ? problemOf(name, text) : null
     if (problem !== null) report(path, place.endsWith('.json') ? `${name} in ${place} ${problem}` : problem)
   }
 }

@@ -2,7 +2,10 @@ import { languages } from '../../languages/languages.ts'
 import { themeColors } from '../theme-colors.ts'
 import { choice, flag, list, named, nullable, section, text } from './kinds.ts'
 
-const TEXT_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'lowercase letters, digits, _, . and -' }
+const TEXT_NAMES = {
+  pattern: '^([a-z][a-z0-9_.-]*|scope\\.[\\x21\\x23-\\x5B\\x5D-\\x7E]+)$',
+  expected: 'lowercase letters, digits, _, . and -, or scope. and the name of a scope',
+}
 
 const LANGUAGES = { pattern: `^(${languages.join('|')})$`, expected: `one of ${languages.join(', ')}` }
 
@@ -65,7 +68,8 @@ export const appearanceSections = {
       LANGUAGES,
       named(TEXT_NAMES, text({ description: 'A text in ICU MessageFormat.' }), { description: 'Texts by name.' }),
       {
-        description: 'Texts by language and name that replace built-in ones. src/languages/messages has all texts.',
+        description:
+          'Texts by language and name that replace built-in ones. src/languages/messages has all texts. scope. and the name of a scope, such as scope.orders:read, translates its description in scopes.',
         entries: [{ value: { de: { 'login.title': 'Willkommen' } } }],
       },
     ),

@@ -12,7 +12,7 @@ const SCOPE_NAMES = {
 export const oauthSections = {
   scopes: named(SCOPE_NAMES, text({ description: 'The description on the consent page.' }), {
     description:
-      "API scopes of the OAuth server, with their descriptions on the consent page. '*' is not a scope. The scopes openid, profile, email and offline_access always exist.",
+      "API scopes of the OAuth server, with their descriptions on the consent page, which i18n.messages can translate. '*' is not a scope. The scopes openid, profile, email and offline_access always exist.",
     entries: [{ value: { 'orders:read': 'Read your orders', 'server:update': 'Change your servers' } }],
   }),
   apis: named(

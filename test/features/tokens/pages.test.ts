@@ -9,7 +9,7 @@ import {
   press,
   rejectsForgeries,
 } from '../../support/account-pages.ts'
-import type { Settings } from '../../support/app.ts'
+import { confirming, type Settings } from '../../support/app.ts'
 import { day } from '../../support/clock.ts'
 import { redirectOf, type ScriptlessBrowser } from '../../support/plain.ts'
 
@@ -91,7 +91,7 @@ t.test('shows an invalid form again with the reason, and creates nothing', async
 })
 
 t.test('asks for the password before it creates a token, with tokens.confirm_password', async (t) => {
-  const { svc, browser } = await openAccount(t, { tokens: { confirm_password: true } })
+  const { svc, browser } = await openAccount(t, { ...confirming, tokens: { confirm_password: true } })
   const { body } = await browser.open(path)
   const _token = /name="_token" value="([^"]*)"/.exec(body)?.[1] ?? ''
   const typed = { name: 'Backup', 'abilities[]': '*' }

@@ -5,12 +5,14 @@ import type { Static } from '../../../json-schema.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
+import { grantedPermissions } from '../interaction/consent-scopes.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
 import type { Authorization } from './schemas.ts'
 import { deleteAuthorization, listAuthorizations } from './store.ts'
 
-type Connected = Static<typeof Authorization>
+/** An authorization, and what it allows as the consent page lists it. */
+type Connected = Static<typeof Authorization> & { permissions: string[] }
 
 /** The applications that the user allowed access, except those that need no consent. */
 export async function connectedApplications(
@@ -21,11 +23,12 @@ export async function connectedApplications(
   const current = config.current()
   const registry = oauthServer.registry()
   const authorizations = await listAuthorizations(database, oauthServer.seal, userId, clock.now())
-  return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
+  return authorizations.flatMap(({ id, clientId, scopes, claims, createdAt, expiresAt }) => {
     const client = registry.client(clientId)
     if (!client || skipsConsent(client, current)) return []
     const dates = { created_at: wireDate(createdAt), expires_at: wireDate(expiresAt) }
-    return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], ...dates }]
+    const permissions = grantedPermissions(clientId, { scopes, claims }, registry)
+    return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], permissions, ...dates }]
   })
 }
 

@@ -24,6 +24,8 @@ export interface StoredAuthorization {
   id: string
   clientId: string
   scopes: readonly string[]
+  /** Individually requested claims. */
+  claims: readonly string[]
   createdAt: Date
   /** Expiry of its last refresh token; null without one. */
   expiresAt: Date | null
@@ -112,6 +114,7 @@ export async function listAuthorizations(
       id,
       clientId,
       scopes: [...new Set(group.flatMap(({ scopes }) => scopes))].sort(),
+      claims: group.flatMap(({ claims }) => claims),
       createdAt: new Date(Math.min(...group.map(({ createdAt }) => createdAt.getTime()))),
       expiresAt: ends.length > 0 ? new Date(Math.max(...ends)) : null,
     }
@@ -124,7 +127,7 @@ export async function listAuthorizations(
   const remembered = [...idle].map(([clientId, rows]): StoredAuthorization => {
     const createdAt = new Date(Math.min(...rows.map((row) => row.createdAt.getTime())))
     const scopes = rows.map(({ scope }) => scope)
-    return { id: recordId('Consent', clientId), clientId, scopes, createdAt, expiresAt: null }
+    return { id: recordId('Consent', clientId), clientId, scopes, claims: [], createdAt, expiresAt: null }
   })
   return [...given, ...remembered].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
 }
@@ -170,7 +173,7 @@ interface GrantPayload {
   clientId: string
   /** Unix seconds. */
   iat: number
-  openid?: { scope?: string }
+  openid?: { scope?: string; claims?: string[] }
   resources?: Record<string, string>
   /** The OAuth session in which it was made; undefined for devices and the password grant. */
   sessionUid?: string
@@ -181,6 +184,7 @@ interface OwnGrant {
   id: string
   clientId: string
   scopes: string[]
+  claims: readonly string[]
   createdAt: Date
   hash: string
   device: string
@@ -199,6 +203,7 @@ function grantsOf(seal: RecordSeal, records: readonly SealedRecord[]): OwnGrant[
         id: record.id,
         clientId,
         scopes,
+        claims: openid?.claims ?? [],
         createdAt: new Date(iat * 1000),
         hash: recordId('grant', jti),
         device: sessionUid,

@@ -1,10 +1,10 @@
 import type { Config } from '../../../config/schema.ts'
 import type { UserClaim } from '../../../config/sections/user-claims.ts'
-import type { TextLookup } from '../../../http/texts.ts'
+import type { Language } from '../../../languages/languages.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { Registry } from '../protocol/clients.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
-import { describeScope } from '../protocol/scopes.ts'
+import { describeScope, inPageOrder } from '../protocol/scopes.ts'
 import { claimsFor, namedTargets } from '../protocol/targets.ts'
 
 /** Scopes that an authorization requests. */
@@ -12,9 +12,9 @@ export const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /** What the consent page lists: the requested scopes, and scopes that describe claims which the client receives. */
-export function consentScopes(details: Details, config: Config, registry: Registry, text: TextLookup) {
+export function consentScopes(details: Details, config: Config, registry: Registry, language: Language) {
   const names = new Set([...scopesOf(details), ...askedClaims(details, registry), ...sentClaims(details, registry)])
-  return [...names].map((name) => ({ name, description: describeScope(config, name, text) }))
+  return inPageOrder(config, names).map((name) => ({ name, description: describeScope(config, name, language) }))
 }
 
 /** Scopes for individually requested claims (OpenID Connect Core section 5.4). */
@@ -31,6 +31,27 @@ function sentClaims(details: Details, registry: Registry): string[] {
   const asked = new Set(scopesOf(details))
   const inIdTokens = asked.has('openid') ? (registry.client(String(client_id))?.claims ?? []) : []
   const targets = namedTargets(registry.targets(String(client_id)), resource)
-  const names: UserClaim[] = [...inIdTokens, ...targets.flatMap((target) => claimsFor(target, asked))]
-  return names.map((name) => (name === 'role' ? 'roles' : (scopeOfClaim(name) ?? name)))
+  return scopesOfClaims([...inIdTokens, ...targets.flatMap((target) => claimsFor(target, asked))])
+}
+
+const scopesOfClaims = (names: readonly UserClaim[]): string[] =>
+  names.map((name) => (name === 'role' ? 'roles' : (scopeOfClaim(name) ?? name)))
+
+/** What a user allowed a client, as the consent page listed it: the granted scopes, and scopes that describe claims. */
+export function grantedPermissions(
+  clientId: string,
+  { scopes, claims }: { scopes: readonly string[]; claims: readonly string[] },
+  registry: Registry,
+): string[] {
+  const granted = new Set(scopes)
+  const inIdTokens = granted.has('openid') ? (registry.client(clientId)?.claims ?? []) : []
+  // Tokens for the default audience need no scope; those for an API do.
+  const targets = registry
+    .targets(clientId)
+    .filter(({ name, scopes }) => name === null || scopes.some((scope) => granted.has(scope)))
+  return [
+    ...scopes,
+    ...claims.flatMap((claim) => scopeOfClaim(claim) ?? []),
+    ...scopesOfClaims([...inIdTokens, ...targets.flatMap((target) => claimsFor(target, granted))]),
+  ]
 }

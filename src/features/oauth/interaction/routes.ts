@@ -4,8 +4,8 @@ import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
+import { languageOf } from '../../../http/language.ts'
 import { isNavigation } from '../../../http/navigation.ts'
-import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
@@ -256,7 +256,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       host: hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
-      scopes: consentScopes(details, config, registry, textsOf(request)),
+      scopes: consentScopes(details, config, registry, languageOf(request)),
       switchHref: switchPage(returnTo),
     })
   }

@@ -1,6 +1,8 @@
+import { scopeText } from '../../../config/own-messages.ts'
 import type { Config } from '../../../config/schema.ts'
 import { adminScope } from '../../../config/sections/admin.ts'
-import type { TextLookup } from '../../../http/texts.ts'
+import { textsIn } from '../../../http/texts.ts'
+import type { Language } from '../../../languages/languages.ts'
 
 /** OpenID Connect scopes that every client may request. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
@@ -30,6 +32,15 @@ export const ownScopes = ({ scopes, apis }: Config): [name: string, description:
 const isServed = (name: string): name is (typeof servedScopes)[number] =>
   (servedScopes as readonly string[]).includes(name)
 
-/** Returns what a scope allows, in words for users. Only svc knows its own scopes in all languages. */
-export const describeScope = ({ scopes }: Config, name: string, text: TextLookup): string =>
-  isServed(name) ? text(`scope.${name}`) : scopes[name] || name
+/** Returns what a scope allows, in words for users: translated by svc or by the operator, otherwise as in `scopes`. */
+export function describeScope(config: Config, name: string, language: Language): string {
+  if (isServed(name)) return textsIn(config, language)(`scope.${name}`)
+  return config.i18n.messages[language]?.[scopeText(name)] ?? (config.scopes[name] || name)
+}
+
+/** Sorts permissions as pages list them: those of svc, then those of `scopes` and `apis` as in the configuration. */
+export function inPageOrder(config: Config, names: Iterable<string>): string[] {
+  const order = [...servedScopes, ...registeredScopes(config)]
+  const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length)
+  return [...new Set(names)].toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
+}

@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
 import { addAccount, formsOn, hides, openAccount, press, rejectsForgeries } from '../../../support/account-pages.ts'
-import { callback, codeFlow, introspect, oauthSettings, Person, secret } from '../../../support/oauth.ts'
+import { callback, codeFlow, introspect, oauthSettings, Person, request, secret } from '../../../support/oauth.ts'
 import { redirectOf } from '../../../support/plain.ts'
 
 const path = '/account/applications'
@@ -78,4 +78,34 @@ t.test('hides the section where the configuration does, or has no client that as
   await hides(t, 'applications', oauthSettings)
   const { browser } = await openAccount(t)
   t.equal((await browser.open(path)).statusCode, 404)
+})
+
+t.test('lists the permissions of the consent page, in its order and language', async (t) => {
+  const { scopes, clients } = oauthSettings
+  const { svc, user, browser } = await openAccount(t, {
+    ...oauthSettings,
+    i18n: { messages: { de: { 'scope.orders:read': 'Ihre Bestellungen sehen' } } },
+    clients: clients.map((client) =>
+      client.client_id === 'web'
+        ? { ...client, claims: ['role'], scopes: [...(client.scopes ?? []), 'roles'] }
+        : client,
+    ),
+  })
+  const person = new Person(svc, user.email)
+  await person.signIn()
+  const shown = (body: string) => {
+    const [, list = ''] = /<ul class="grants"[^>]*>(.*?)<\/ul>/s.exec(body) ?? []
+    return [...list.matchAll(/<li>([^<]+)<\/li>/g)].map(([, words]) => words)
+  }
+  for (const language of ['en', 'de']) {
+    const header = { 'accept-language': language }
+    const asking = { scope: 'orders:read email openid', prompt: 'consent', ui_locales: language }
+    const consent = await person.authorize(request('web', asking))
+    const asked = shown(consent.answer.body)
+    t.equal(asked.length, 4, consent.answer.body)
+    t.equal(asked[3], language === 'de' ? 'Ihre Bestellungen sehen' : scopes['orders:read'], 'after those of svc')
+    await person.press(consent, { decision: 'approve' })
+    const connected = (await browser.open(path, header)).body
+    t.strictSame(shown(connected), asked, language)
+  }
 })

@@ -1,4 +1,5 @@
 // engine: none
+
 import t from 'tap'
 import {
   addAccount,
@@ -9,6 +10,7 @@ import {
   press,
   rejectsForgeries,
 } from '../../../support/account-pages.ts'
+import { confirming } from '../../../support/app.ts'
 import { oauthSettings } from '../../../support/oauth.ts'
 import { redirectOf } from '../../../support/plain.ts'
 
@@ -58,7 +60,7 @@ t.test('shows an invalid form again with the reason', async (t) => {
 })
 
 t.test('asks for the password first with tokens.confirm_password', async (t) => {
-  const { browser } = await openAccount(t, { ...oauthSettings, tokens: { confirm_password: true } })
+  const { browser } = await openAccount(t, { ...oauthSettings, ...confirming, tokens: { confirm_password: true } })
   await confirmAt(t, browser, newPath)
   t.equal((await browser.send(newPath, { name: 'x', 'abilities[]': 'stock:read' }, 'name')).statusCode, 200)
 })

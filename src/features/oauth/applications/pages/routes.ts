@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireUser } from '../../../../access/caller.ts'
 import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../../../account/account-pages.ts'
 import { ListQuery, listPage } from '../../../../account/list-page.ts'
-import { textsOf } from '../../../../http/texts.ts'
+import { languageOf } from '../../../../http/language.ts'
 import { Type } from '../../../../json-schema.ts'
 import type { OAuthServer } from '../../protocol/oauth-server.ts'
-import { describeScope } from '../../protocol/scopes.ts'
+import { describeScope, inPageOrder } from '../../protocol/scopes.ts'
 import { connectedApplications, disconnect } from '../authorizations.ts'
 import { AuthorizationParams } from '../schemas.ts'
 
@@ -32,11 +32,11 @@ const applicationPages: FastifyPluginAsyncTypebox<{ oauthServer: OAuthServer }> 
       const config = app.config.current()
       const connected = await connectedApplications(app, oauthServer, requireUser(request).id)
       const { entries, nextHref } = listPage(path, connected, request.query.after)
-      const text = textsOf(request)
-      const applications = entries.map(({ id, client, scopes, created_at, expires_at }) => ({
+      const language = languageOf(request)
+      const applications = entries.map(({ id, client, permissions, created_at, expires_at }) => ({
         action: `${path}/${id}/disconnect`,
         name: client.name,
-        scopes: scopes.map((name) => describeScope(config, name, text)),
+        scopes: inPageOrder(config, permissions).map((name) => describeScope(config, name, language)),
         createdAt: created_at,
         expiresAt: expires_at,
       }))

@@ -4,9 +4,10 @@ import { requireUser } from '../../../../access/caller.ts'
 import { addTokenPages, type TypedToken } from '../../../../account/token-pages.ts'
 import { validationFailed } from '../../../../errors.ts'
 import { checkBody } from '../../../../http/check-body.ts'
+import { languageOf } from '../../../../http/language.ts'
 import { textsOf } from '../../../../http/texts.ts'
 import type { OAuthServer } from '../../protocol/oauth-server.ts'
-import { ownScopes } from '../../protocol/scopes.ts'
+import { describeScope, ownScopes } from '../../protocol/scopes.ts'
 import { createPersonalToken, revokePersonalToken } from '../personal-tokens.ts'
 import { PersonalTokenBody, PersonalTokenParams } from '../schemas.ts'
 import { listPersonalTokens } from '../store.ts'
@@ -25,12 +26,11 @@ const tokenPages: FastifyPluginAsyncTypebox<{ oauthServer: OAuthServer }> = asyn
     }))
   }
 
-  const choices = () =>
-    ownScopes(app.config.current()).map(([value, description]) => ({
-      value,
-      label: description || value,
-      hint: description ? value : null,
-    }))
+  const choices = (request: FastifyRequest) =>
+    ownScopes(app.config.current()).map(([value]) => {
+      const label = describeScope(app.config.current(), value, languageOf(request))
+      return { value, label, hint: label === value ? null : value }
+    })
 
   function lifetimes() {
     const { personal_access_token_ttl: ttl } = app.config.current().oauth
