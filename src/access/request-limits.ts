@@ -47,6 +47,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Counts every request to the route. */
     limit?: NamedLimit | RequestLimit
+    /** Counts requests with tokens as changes of the user too. Those of sessions always count. */
+    isChange?: true
   }
   interface FastifyInstance {
     /** Counts the request like those of routes with this limit. Throws 429 above it. */
@@ -139,10 +141,13 @@ export async function openRequestLimits(
   }
 }
 
-/** Tests whether a route changes something and accepts only the sessions of users. */
+/** Tests whether a route changes something and accepts only the sessions of users, or says that it makes changes. */
 function isChange(route: RouteOptions): boolean {
   const access = accessOf(route)
-  return access.family === 'session' && isGuarded(access) && !methodsOf(route).every(isSafeMethod)
+  return (
+    route.config?.isChange ||
+    (access.family === 'session' && isGuarded(access) && !methodsOf(route).every(isSafeMethod))
+  )
 }
 
 const rateOptions = (rate: () => Rate | null, kind: keyof typeof keyGenerators) => ({

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { limitedAddress } from '../http/client-address.ts'
 import { budgetOfPeer } from '../http/peer-budget.ts'
@@ -7,6 +8,10 @@ import { isSafeMethod } from './cross-site.ts'
 
 /** Maximum number of request bodies from one address that svc waits for at a time. It holds them in memory. */
 const budget = { max: 256 }
+
+/** Tests whether a request announces a body (RFC 9112 section 6.3). */
+const hasBody = (headers: IncomingHttpHeaders): boolean =>
+  headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /**
  * Limits the bodies that one address has begun and not finished. Each process counts its own: what the limit protects is
@@ -22,7 +27,7 @@ export function openBodyLimit(): Step {
     done: (error: Error | null, payload?: RequestPayload) => void,
   ): unknown {
     const { raw, server } = request
-    if (raw.complete) return done(null, payload)
+    if (raw.complete || !hasBody(raw.headers)) return done(null, payload)
     const address = limitedAddress(request.ip)
     const begun = unfinished.get(address) ?? 0
     const { max } = budgetOfPeer(request, budget)

@@ -110,3 +110,19 @@ t.test('limits how often a user changes something that calls webhooks', async (t
   await other.signIn((await svc.createUser()).email)
   t.not((await other.post('/logout')).statusCode, 429, 'counts each user separately')
 })
+
+t.test('limits how often a token creates tokens, and never how often it revokes them', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const user = await svc.createUser({ verified: false })
+  const token = await svc.createToken(user)
+  const statuses = new Map<number, number>()
+  for (let i = 0; i < 302; i++) {
+    const made = await svc.bearer(token, 'POST', '/api/tokens/create', { token_name: `loop ${i}` })
+    statuses.set(made.statusCode, (statuses.get(made.statusCode) ?? 0) + 1)
+    if (made.statusCode !== 200) continue
+    const id = String(made.json().token).split('|')[0]
+    const { statusCode } = await svc.bearer(token, 'DELETE', `/api/tokens/${id}`)
+    if (statusCode !== 200) t.fail(`the revocation answers ${statusCode}`)
+  }
+  t.strictSame(Object.fromEntries(statuses), { 200: 300, 429: 2 })
+})

@@ -89,7 +89,12 @@ const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) 
     app.post(
       path,
       {
-        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403, 423] },
+        config: {
+          ...guarded,
+          isChange: true,
+          recentPassword: ({ tokens }) => tokens.confirm_password,
+          alsoAnswers: [403, 423],
+        },
         schema: {
           operationId: path === '/api/tokens/create' ? 'createToken' : 'createTokenAtOldPath',
           tags: ['API tokens'],
