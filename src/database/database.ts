@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type Sqlite from 'libsql'
 import type pg from 'pg'
 import type { Prisma, PrismaClient } from '../generated/postgresql/client.ts'
+import { withEffects } from './after-commit.ts'
 import type { MigrationLog } from './migrate.ts'
 import type { Engine } from './migrations.ts'
 import { withRetries } from './retry.ts'
@@ -26,7 +27,7 @@ export interface Database {
   noteConflict?(error: unknown): void
   /** Rejects if the database does not respond. */
   ping(): Promise<void>
-  /** Runs `work` in a transaction, and again after a conflict. `work` must have no other side effects. */
+  /** Runs `work` in a transaction, and again after a conflict. Log lines and metrics of `work` follow the COMMIT. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Aborted when the process stops: a job that works in batches ends after the current one. */
   closing?: AbortSignal
@@ -133,7 +134,10 @@ function operations(prisma: PrismaClient, log?: MigrationLog) {
       await prisma.$queryRaw`SELECT 1`
     },
     transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-      return withRetries(() => prisma.$transaction(work), noteConflict)
+      return withRetries(
+        () => withEffects((within) => prisma.$transaction((tx) => within(() => work(tx)))),
+        noteConflict,
+      )
     },
   }
 }

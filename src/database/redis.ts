@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Command, Redis } from 'ioredis'
 import type { Config } from '../config/schema.ts'
+import { isInTransaction } from './after-commit.ts'
 import { Sentinels } from './sentinel.ts'
 
 export type { Redis }
@@ -26,6 +27,10 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   })
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
+    if (isInTransaction()) {
+      command.reject(new Error('Redis must not be used inside a transaction, which could not roll it back.'))
+      return command.promise
+    }
     limitCommand(command, redis.timeout)
     return send(command, stream)
   }

@@ -3,15 +3,23 @@ import { primaryCode } from './sqlite-errors.ts'
 // SQLite's busy error is not included: a transaction waits for the lock before its work begins.
 const CONFLICTS = new Set(['P2034', '40001', '40P01', 'TransactionWriteConflict'])
 
+/** A connection that ended, or a server that stopped answering, while a statement may have run. */
+const LOST = new Set([
+  ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'],
+  ...['P1008', 'P1017', 'ConnectionClosed', 'SocketTimeout'],
+  // PostgreSQL: connection exceptions, and a server that ends while it commits.
+  ...['08000', '08003', '08006', '57P01', '57P02'],
+])
+
 const UNAVAILABLE = new Set([
+  ...LOST,
   // The network
-  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
-  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'],
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'],
   // Prisma
-  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2037'],
-  ...['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections'],
+  ...['P1001', 'P1002', 'P2024', 'P2037'],
+  ...['DatabaseNotReachable', 'TooManyConnections'],
   // PostgreSQL: connection exceptions, too many connections, shutting down or starting up, out of disk or memory
-  ...['08000', '08001', '08003', '08004', '08006', '53100', '53200', '53300', '57P01', '57P02', '57P03'],
+  ...['08001', '08004', '53100', '53200', '53300', '57P03'],
   // PostgreSQL: a standby, or a connection that the server closed because it was idle
   ...['25006', '25P03', '57P05'],
 ])
@@ -44,6 +52,13 @@ export function isUnavailable(error: unknown): boolean {
     return part instanceof Error && MESSAGES.some((message) => message.test(part.message))
   })
 }
+
+/** Tests whether the connection ended before the database answered. */
+export const isConnectionLost = (error: unknown): boolean =>
+  some(error, (part) => {
+    const isLost = codesOf(part).some((code) => LOST.has(code))
+    return isLost || (part instanceof Error && /^(Connection terminated|Query read timeout)/.test(part.message))
+  })
 
 /** Tests whether a transaction failed because of a conflict and may succeed when retried. */
 export function isConflict(error: unknown): boolean {

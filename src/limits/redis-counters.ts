@@ -86,9 +86,9 @@ export class RedisCounters implements Counters {
     )
   }
 
-  /** Redis counts outside the transaction. During an outage, the database counts inside it. */
+  /** Hits in a transaction are in the database: Redis could not take them back, and its locks would wait for Redis. */
   within(tx: Tx): Counters {
-    return new RedisCounters(this.#redis, this.#fallback.within(tx), this.#log)
+    return this.#fallback.within(tx)
   }
 
   async #orElse<Value>(work: () => Promise<Value>, fallback: () => Promise<Value>): Promise<Value> {

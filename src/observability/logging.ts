@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
+import { afterCommit, isInTransaction } from '../database/after-commit.ts'
 import { AddressRanges, isPrivateAddress } from '../http/addresses.ts'
 import { canonicalAddress } from '../http/client-address.ts'
 import { routePattern } from '../http/route-pattern.ts'
@@ -18,7 +19,22 @@ export const createLogger = (
   level: string,
   destination: DestinationStream,
   base: Record<string, unknown> | null = null,
-): Logger => pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
+): Logger =>
+  pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal, logMethod } }, destination)
+
+/** Lines from this level on describe the process, and not what a transaction changes. */
+const warnLevel = 40
+
+/** Writes lines inside a transaction after its COMMIT, because they describe changes that may be rolled back. */
+function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
+  if (level >= warnLevel || !isInTransaction()) method.apply(this, args)
+  else afterCommit((ending) => method.apply(this, ending === 'committed' ? args : uncertain(args)))
+}
+
+/** Marks a line about changes that may not exist. */
+function uncertain([facts, ...rest]: Parameters<LogFn>): Parameters<LogFn> {
+  return [typeof facts === 'object' && facts !== null ? { ...facts, outcome: 'unknown' } : facts, ...rest]
+}
 
 /** Path of an unmatched request for the log, without long or token-like segments, which could be secrets. */
 export const unmatchedPath = (url: string): string =>

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { confirming } from '../support/app.ts'
 import { startWithAda } from '../support/listening.ts'
 import { basic, callback, secret } from '../support/oauth.ts'
 import { temporaryDirectory } from '../support/process.ts'
@@ -29,6 +30,7 @@ const program = {
 const client = { SVC_CLIENT: program.client_id, SVC_CLIENT_SECRET: secret }
 
 const settings = {
+  ...confirming,
   rate_limits: { ...rate_limits, login_address: null },
   scopes: { 'view-tasks': 'See your tasks', 'check-status': 'See your orders', 'place-orders': 'Place orders' },
   clients: [program],

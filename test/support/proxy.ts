@@ -8,6 +8,7 @@ export async function openProxy(t: Test, target: URL) {
   const sockets = new Set<Socket>()
   let isSilent = false
   let latency = 0
+  let lastWords: string | null = null
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
     for (const socket of [near, far]) {
@@ -15,11 +16,13 @@ export async function openProxy(t: Test, target: URL) {
       socket.on('error', () => socket.destroy())
       socket.once('close', () => sockets.delete(socket))
     }
+    let isDoomed = false
     near.on('data', (chunk) => {
+      if (lastWords !== null && chunk.includes(lastWords)) isDoomed = true
       if (latency > 0) setTimeout(() => far.write(chunk), latency)
       else if (!isSilent) far.write(chunk)
     })
-    far.on('data', (chunk) => near.write(chunk))
+    far.on('data', (chunk) => (isDoomed ? near.destroy() : near.write(chunk)))
     near.once('close', () => far.destroy())
     far.once('close', () => near.destroy())
   })
@@ -41,5 +44,9 @@ export async function openProxy(t: Test, target: URL) {
   const slowDown = (milliseconds: number) => {
     latency = milliseconds
   }
-  return { url: url.href, open, cut, fallSilent, slowDown }
+  /** Passes these words on, and cuts the connection before their answer. */
+  const cutAfter = (words: string | null) => {
+    lastWords = words
+  }
+  return { url: url.href, open, cut, fallSilent, slowDown, cutAfter }
 }

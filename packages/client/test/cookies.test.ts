@@ -1,6 +1,7 @@
 // engine: none
 // process: own
 import t from 'tap'
+import { confirming } from '../../../test/support/app.ts'
 import { ada, startWithAda } from '../../../test/support/listening.ts'
 import { codeAt } from '../../../test/support/totp.ts'
 import {
@@ -25,7 +26,7 @@ function pageClient(baseUrl: string) {
   return { ...jar, svc: createClient({ baseUrl, fetch: jar.fetch, headers: { origin }, xsrfToken }) }
 }
 
-const { url } = await startWithAda(t, {}, { mail: { url: 'log:' } })
+const { url } = await startWithAda(t, {}, { ...confirming, mail: { url: 'log:' } })
 
 t.test('signs in, reads the user and signs out with cookies', async (t) => {
   const { svc, sent } = pageClient(`${url}/`)

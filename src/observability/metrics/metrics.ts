@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { afterCommit } from '../../database/after-commit.ts'
 import { Histogram } from './histogram.ts'
 
 /** Result of a sign-in attempt. */
@@ -37,6 +38,13 @@ const outcomes: Readonly<Record<string, LoginOutcome>> = {
 
 /** Channel of events that only one channel causes. */
 const channels: Readonly<Record<string, string>> = { login_remembered: 'remembered' }
+
+/** Counts what a transaction changes after its COMMIT. */
+function committed(count: () => void): void {
+  afterCommit((ending) => {
+    if (ending === 'committed') count()
+  })
+}
 
 /** Metrics of one process for Prometheus; docs/observability.md explains each. */
 export class Metrics {
@@ -129,22 +137,22 @@ export class Metrics {
 
   /** Counts an attempt to sign in. */
   login(channel: string, outcome: LoginOutcome): void {
-    this.#logins.inc({ channel, outcome })
+    committed(() => this.#logins.inc({ channel, outcome }))
   }
 
   /** Counts an issued token. */
   token(kind: 'api_token' | 'access_token' | 'refresh_token' | 'id_token', grant: string): void {
-    this.#tokens.inc({ kind, grant })
+    committed(() => this.#tokens.inc({ kind, grant }))
   }
 
   /** Counts a rejected token request. */
   tokenRefused(grant: string, error: string): void {
-    this.#refusals.inc({ grant, error })
+    committed(() => this.#refusals.inc({ grant, error }))
   }
 
   /** Counts a security event, and the sign-in attempt or token that it reports. */
   event(event: string, data: EventData): void {
-    this.#events.inc({ event })
+    committed(() => this.#events.inc({ event }))
     const outcome = outcomes[event]
     if (outcome) this.login(channels[event] ?? text(data.channel) ?? text(data.method) ?? 'other', outcome)
     if (event !== 'token_created') return
