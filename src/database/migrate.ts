@@ -7,6 +7,7 @@ import { isBusy } from './sqlite-errors.ts'
 
 /** Logger of the migration runner; compatible with pino. */
 export interface MigrationLog {
+  debug?(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
@@ -86,6 +87,7 @@ export async function migratePostgresql(client: pg.Client, options: PostgresqlMi
       if (next) await applyPostgresql(client, next, options.connect)
       await client.query('COMMIT')
       if (!next) return report(done, options)
+      options.log?.debug?.({ migration: next.name }, 'migration applied')
       done.push(next.name)
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
@@ -165,6 +167,7 @@ export async function migrateSqlite(db: Sqlite.Database, options: MigrateOptions
       if (next) applySqlite(db, next)
       db.exec('COMMIT')
       if (!next) return report(done, options)
+      options.log?.debug?.({ migration: next.name }, 'migration applied')
       done.push(next.name)
     }
   } finally {

@@ -171,10 +171,11 @@ t.test('applies each migration once when three processes start on an empty datab
   t.teardown(() => bare.drop())
   const applied = await Promise.all([boot(bare.url), boot(bare.url), boot(bare.url)])
   // Each process may apply some of them.
-  const names = applied.flat().map((line) => String((line as { migration?: unknown }).migration))
-  t.same(
-    names.sort(),
-    readMigrations(migrationsFolder(testEngine)).map(({ name }) => name),
+  const counts = applied.flat().map((line) => Number((line as { migrations?: unknown }).migrations))
+  const all = readMigrations(migrationsFolder(testEngine)).length
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    all,
   )
 })
 

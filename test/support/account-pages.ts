@@ -1,10 +1,11 @@
 import type { Test } from 'tap'
-import { buildTestApp, type Settings, type TestApp } from './app.ts'
+import { buildTestApp, confirming, type Settings, type TestApp } from './app.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from './plain.ts'
 
-/** A signed-in user with a browser without scripts. */
+/** A signed-in user with a browser without scripts, whose sign-in is no confirmation. */
 export async function openAccount(t: Test, settings: Settings = {}) {
-  const svc = await buildTestApp(t, { settings })
+  const session = { ...confirming.session, ...Object(settings.session) }
+  const svc = await buildTestApp(t, { settings: { ...settings, session } })
   return { svc, ...(await addAccount(t, svc)) }
 }
 

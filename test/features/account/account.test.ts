@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { removePassword } from '../../support/accounts.ts'
-import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type Settings, type TestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 
@@ -8,7 +8,7 @@ const password = 'correct horse'
 
 /** A signed-in user with a browser without scripts. */
 async function openAccount(t: Test, settings: Settings = {}) {
-  const svc = await buildTestApp(t, { settings })
+  const svc = await buildTestApp(t, { settings: { ...confirming, ...settings } })
   const user = await svc.createUser()
   const browser = new ScriptlessBrowser(svc)
   t.equal((await browser.send('/oauth/login', credentials(user.email))).statusCode, 303)

@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
 import { rejectsForgeries } from '../../support/account-pages.ts'
-import { buildTestApp } from '../../support/app.ts'
+import { buildTestApp, confirming } from '../../support/app.ts'
 import { oauthSettings } from '../../support/oauth.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 
@@ -43,7 +43,7 @@ const confirmed = [
 ]
 
 t.test('protects every account page: sign-in, recent confirmation, CSRF and caches', async (t) => {
-  const svc = await buildTestApp(t, { settings })
+  const svc = await buildTestApp(t, { settings: { ...settings, ...confirming } })
   const { email } = await svc.createUser()
   const browser = new ScriptlessBrowser(svc)
   await browser.send('/oauth/login', credentials(email))

@@ -8,7 +8,7 @@ t.test('revalidates scripts only when they changed', async (t) => {
     ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],
     ['/assets/password.js', 'CapsLock'],
     ['/assets/buttons.js', 'submitter'],
-    ['/assets/passkey.js', 'XSRF-TOKEN'],
+    ['/assets/passkey.js', 'x-xsrf-token'],
     ['/assets/passkey-confirm.js', 'browserSupportsWebAuthn'],
     ['/assets/passkey-login.js', '/passkeys/login/options'],
   ] as const) {

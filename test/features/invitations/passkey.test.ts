@@ -56,7 +56,7 @@ t.test('rejects a response of another session, another invitation or another tim
   await refused(browser, other, new Authenticator().register(await begin()), 'another invitation')
   await refused(browser, 'x'.repeat(43), new Authenticator().register(await begin()), 'an unknown invitation')
   const old = new Authenticator().register(await begin())
-  svc.clock.advance(5 * minute)
+  svc.clock.advance(6 * minute)
   await refused(browser, token, old, 'an expired challenge')
   const used = new Authenticator().register(await begin())
   await refused(

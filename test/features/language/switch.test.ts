@@ -49,7 +49,7 @@ t.test('shows pages in the first accepted language that is offered', async (t) =
   const { headers, body } = await openBrowser(svc).get('/oauth/login', { ...navigation, 'accept-language': 'ar' })
   t.equal(headers['content-language'], 'ar')
   t.match(headers.vary, /Accept-Language/)
-  t.match(body, '<html lang="ar" dir="rtl">')
+  t.match(body, '<html lang="ar" dir="rtl" ')
 })
 
 t.test('shows error pages in the language of the browser', async (t) => {
