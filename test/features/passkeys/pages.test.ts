@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { insertPasskey } from '../../../src/features/passkeys/store.ts'
 import { confirmAt } from '../../support/account-pages.ts'
 import { removePassword } from '../../support/accounts.ts'
-import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
+import { buildTestApp, confirming, type Settings, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
@@ -12,7 +12,7 @@ import { Visitor } from './visitor.ts'
 const section = '/account/passkeys'
 
 const build = (t: Test, settings: Settings = {}) =>
-  buildTestApp(t, { settings: { app: { frontend_url: 'http://localhost:5173' }, ...settings } })
+  buildTestApp(t, { settings: { ...confirming, app: { frontend_url: 'http://localhost:5173' }, ...settings } })
 
 /** A user with passkeys, in a browser without scripts. */
 async function withPasskeys(svc: TestApp, count = 1) {

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { addAccount, formsOn, openAccount, press, rejectsForgeries } from '../../support/account-pages.ts'
 import { removePassword } from '../../support/accounts.ts'
+import { confirming } from '../../support/app.ts'
 import { redirectOf } from '../../support/plain.ts'
 import { buildSocial, Visitor } from './visitor.ts'
 
@@ -12,7 +13,7 @@ const confirm = `/account/confirm?return_to=${encodeURIComponent(path)}`
 
 /** A user who confirmed the password, in a browser without scripts. */
 async function confirmed(t: Test, acme = {}) {
-  const svc = await buildSocial(t, { acme })
+  const svc = await buildSocial(t, { acme, settings: confirming })
   const { user, browser } = await addAccount(t, svc)
   t.match((await browser.open(path)).body, `href="${confirm}"`)
   t.strictSame(redirectOf(await press(browser, path, linkPath)), [303, confirm], 'linking needs the password')
