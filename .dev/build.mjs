@@ -26,7 +26,7 @@ const stamp = join(target, '.stamp')
 const external = ['@fastify/otel', '@node-rs/*', '@opentelemetry/*', 'libsql', 'mariadb', 'piscina']
 
 /** CommonJS packages that svc loads on first use. Bundled, they would lose the names that they export. */
-const externalCommonJs = ['ioredis']
+const externalCommonJs = ['ioredis', 'pino-pretty']
 
 /** Packages whose errors have the name of something else in the bundle. Renamed, they would have another type in the log. */
 const keepsNames = /[\\/]node_modules[\\/](@prisma[\\/]client-runtime-utils|pg-protocol)[\\/].*js$/

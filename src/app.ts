@@ -18,6 +18,7 @@ import type { Clock } from './clock.ts'
 import type { CurrentConfig } from './config/current.ts'
 import type { Database } from './database/database.ts'
 import { openRedis, type Redis } from './database/redis.ts'
+import { Dependencies } from './dependencies.ts'
 import { notFound } from './errors.ts'
 import { addEventExport } from './event-export/exporter.ts'
 import { features } from './feature-list.ts'
@@ -110,6 +111,7 @@ declare module 'fastify' {
     config: CurrentConfig
     clock: Clock
     database: Database
+    dependencies: Dependencies
     lookups: Lookups
     sessions: Sessions
     touches: Touches
@@ -159,6 +161,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   database.closing = closing.signal
   app.decorate('database', database)
   app.addHook('preClose', async () => closing.abort())
+  app.decorate('dependencies', new Dependencies(logger))
   app.decorate('features', features)
   app.decorate('worker', worker)
   await openMetrics(app)
@@ -167,7 +170,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing({ threads: hashingThreads(worker), watch: app, shared: parts.hashing }))
   await watchLegacyCosts(app)
-  const redis = await openRedis(config.current(), logger)
+  const redis = await openRedis(config.current(), app.dependencies)
   app.decorate('redis', redis)
   const countersOr = (fallback: Counters) => (redis ? new RedisCounters(redis, fallback, logger) : fallback)
   const counters = countersOr(new DatabaseCounters(database))

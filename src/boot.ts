@@ -5,10 +5,11 @@ import { ConfigError } from './config/config-error.ts'
 import { CurrentConfig } from './config/current.ts'
 import { loadConfig, type ReadFile } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
-import { certificateHint } from './crypto/tls-errors.ts'
+import { connectionHint } from './database/connection-hint.ts'
 import { MigrationError } from './database/migrations.ts'
 import { PoolerError } from './database/pooler.ts'
 import { isUnavailable } from './database/unavailable.ts'
+import { reasonOf } from './dependencies.ts'
 import { MetricsPortError } from './observability/metrics/listener.ts'
 import { forTerminal } from './observability/terminal.ts'
 
@@ -83,18 +84,16 @@ function explanation(error: Error): string | null {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
     return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to a free address.`
   }
-  const hint = certificateHint(error, 'sslrootcert in database.url')
+  const hint = connectionHint(error)
   if (hint !== null) return `The database cannot be used: ${error.message}. ${hint}.`
   if (!isUnavailable(error) && !connectionRefusals.has(codeOf(error))) return null
-  // A name with several addresses fails once per address.
-  const reasons =
-    error instanceof AggregateError ? error.errors.map(({ message }) => message).join(', ') : error.message
-  return `The database cannot be used: ${reasons}. Is it running, and is database.url (DATABASE_URL) right?`
+  return `The database cannot be used: ${reasonOf(error)}. Is it running, and is database.url (DATABASE_URL) right?`
 }
 
-/** Prints why the process ends and exits: 78 for an invalid configuration, otherwise 1. */
-export function exitOnError(error: unknown): never {
+/** Prints why the process ends and exits: 78 for an invalid configuration, otherwise 1. `isJson` makes it a log line. */
+export function exitOnError(error: unknown, isJson = false): never {
   const text = error instanceof Error ? (explanation(error) ?? error.stack ?? error.message) : String(error)
-  process.stderr.write(`${forTerminal(text)}\n`)
+  const line = isJson ? JSON.stringify({ level: 'fatal', time: new Date().toISOString(), msg: text }) : text
+  process.stderr.write(`${forTerminal(line)}\n`)
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -30,6 +30,9 @@ export function startMetrics(app: FastifyInstance): void {
       () => set(0),
     )
   })
+  metrics.gauge('svc_dependency_up', 'Whether the last call to it succeeded.', ['dependency'], (set) => {
+    for (const [dependency, works] of app.dependencies.states()) set(works ? 1 : 0, { dependency })
+  })
   metrics.gauge('svc_hashing_queue', 'Passwords that wait for a thread.', [], (set) => set(hashing.queued))
   metrics.gauge('svc_outbox_entries', 'Mails and other work, by kind and state.', ['kind', 'state'], async (set) => {
     for (const [kind, { pending, failed }] of await work()) {

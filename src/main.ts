@@ -1,5 +1,14 @@
 #!/usr/bin/env node
 import { enableInstalledCache } from './compile-cache.ts'
 
+// First, because svc may be the first process of a container, which receives only the signals that it handles. It can exit
+// at once until it serves requests.
+const stopSignals = ['SIGINT', 'SIGTERM'] as const
+const exit = () => process.exit(0)
+for (const signal of stopSignals) process.on(signal, exit)
+
 enableInstalledCache()
-await import('./start.ts')
+const { start } = await import('./start.ts')
+await start(() => {
+  for (const signal of stopSignals) process.off(signal, exit)
+})

@@ -7,6 +7,7 @@ import { commands } from './command-list.ts'
 import { type CommandContext, CommandError } from './commands.ts'
 import { openDatabase } from './database/database.ts'
 import { openRedis } from './database/redis.ts'
+import { Dependencies } from './dependencies.ts'
 import { features } from './feature-list.ts'
 import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
 import { SignOut } from './features/oauth/protocol/session-end.ts'
@@ -14,6 +15,7 @@ import { Outbox } from './jobs/outbox.ts'
 import { DatabaseCounters } from './limits/database-counters.ts'
 import { RedisCounters } from './limits/redis-counters.ts'
 import { Mail } from './mail/mail.ts'
+import { logLibraries } from './observability/libraries.ts'
 import { createLogger } from './observability/logging.ts'
 import { forTerminal } from './observability/terminal.ts'
 import { version } from './version.ts'
@@ -64,15 +66,20 @@ function operatorName(): string {
   }
 }
 
+/** The text of a log line: the output of commands is for people. */
+const textOf = ({ msg, err }: { msg: string; err?: { message: string } }): string =>
+  forTerminal(err ? `${msg}: ${err.message}` : msg)
+
 /** Calls `use` with the configured database and the services on it, and closes them. */
 async function withServices(use: (services: CommandContext) => Promise<void>): Promise<void> {
   const { config } = loadSettings()
   const { database: where } = config.current()
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
-  const log = createLogger('warn', process.stderr)
+  const log = createLogger('warn', { write: (line) => process.stderr.write(`${textOf(JSON.parse(line))}\n`) })
+  logLibraries(log)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
   const inDatabase = new DatabaseCounters(database)
-  const redis = await openRedis(config.current(), log)
+  const redis = await openRedis(config.current(), new Dependencies(log))
   const counters = redis ? new RedisCounters(redis, inDatabase, log) : inDatabase
   const mail = new Mail({ outbox, clock: systemClock, config, counters })
   const seal = new RecordSeal(config.current().app.secret)

@@ -3,22 +3,26 @@ import { buildApp } from './app.ts'
 import type { BootSettings } from './boot.ts'
 import { systemClock } from './clock.ts'
 import { isLoopback } from './config/hosts.ts'
-import { configPath, logLevel, runDirectory, wantsTraces } from './config/load.ts'
+import { configPath, runDirectory, wantsTraces } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
 import { RunDirectory } from './control/run-directory.ts'
 import { ControlServer } from './control/server.ts'
 import { keepSnapshot } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 import type { HangUps } from './hang-ups.ts'
+import { logLibraries } from './observability/libraries.ts'
 import { createLogger } from './observability/logging.ts'
 import { standardOutput } from './observability/output.ts'
 import { logLines } from './observability/readable.ts'
 import { type FilesRead, Reloader } from './reload.ts'
-import { refuseWaitingAfter, stopTimeout } from './stop-timeout.ts'
+import { backgroundTimeout, refuseAllAfter, refuseWaitingAfter, stopped, stopTimeout } from './stop-timeout.ts'
 import { hasUsers } from './users/users.ts'
 import { readRecorded } from './workers/boot-files.ts'
 import { transactionConnections } from './workers/count.ts'
 import type { WorkerLink } from './workers/link.ts'
+
+/** How long svc waits for a PostgreSQL that starts, in milliseconds. */
+const patience = 60_000
 
 interface Served {
   boot: BootSettings
@@ -40,22 +44,38 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   const traces = wantsTraces()
   const output = standardOutput({ isShared: worker !== null })
   const lines = await logLines(output, config.current())
-  const logger = createLogger(logLevel(), lines, worker && { worker: worker.number })
+  const logger = createLogger(config.current().log.level, lines, worker && { worker: worker.number })
+  config.watch(() => {
+    logger.level = config.current().log.level
+  })
+  logLibraries(logger)
   if (!worker) for (const warning of warnings) logger.warn(warning)
   const connections = transactionConnections(worker)
-  const database = await openDatabase({ ...where, file: where.file ?? undefined, logger, connections })
+  const database = await openDatabase({ ...where, file: where.file ?? undefined, logger, connections, patience })
   const app = await buildApp({ config, database, clock: systemClock, logger, traces, worker })
   const note = async (settings: Settings) => {
     if (worker && worker.number > 1) return
     await keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
   }
   const reloader = new Reloader({ boot, files, log: logger, note, keep: worker?.keepReloaded })
-  const onTimeout = () => logger.error('stopping with requests still in flight')
+  const onTimeout = () => {
+    const requests = app.stopping.unanswered()
+    if (requests > 0) logger.error({ requests }, 'stopped with requests in flight')
+    else endBackground()
+  }
+  // A database or a mail server that does not answer must not delay the end of a process without requests.
+  const endBackground = () => {
+    logger.warn('stopped before background work ended; it continues after the next start')
+    output.flushSync()
+    process.exit(0)
+  }
   // Workers leave the signals to the primary.
   const skip = worker ? (['SIGHUP', 'SIGINT', 'SIGTERM'] as const) : (['SIGHUP'] as const)
   const delay = stopTimeout(config.current())
   let control: ControlServer | null = null
-  const stopping = closeWithGrace({ delay, logger: false, onTimeout, skip: [...skip] }, async ({ err }) => {
+  const stopping = closeWithGrace({ delay, logger: false, onTimeout, skip: [...skip] }, async ({ err, signal }) => {
+    const begin = performance.now()
+    if (signal) logger.info({ signal }, `svc received ${signal} and stops`)
     if (err) {
       logger.error({ err }, 'unexpected error: stopping')
       app.stopping.isReplaced = worker !== null
@@ -65,10 +85,12 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
     const noted = reloader.close()
     // Otherwise, the timeout would cut off requests whose passwords wait for a hashing thread.
     setTimeout(() => app.hashing.refuseWaiting(), refuseWaitingAfter(config.current())).unref()
+    setTimeout(() => app.hashing.refuseAll(), refuseAllAfter(config.current())).unref()
+    app.server.once('close', () => setTimeout(endBackground, backgroundTimeout).unref())
     await app.close()
     await noted
     await database.close()
-    if (!worker) logger.info('svc has stopped')
+    if (!worker) logger.info(...stopped(begin))
     output.flushSync()
   })
   isHandled()

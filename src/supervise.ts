@@ -1,14 +1,15 @@
 import closeWithGrace from 'close-with-grace'
 import type { BootSettings } from './boot.ts'
-import { configPath, logLevel, runDirectory } from './config/load.ts'
+import { configPath, runDirectory } from './config/load.ts'
 import { RunDirectory } from './control/run-directory.ts'
 import { ControlServer } from './control/server.ts'
 import type { HangUps } from './hang-ups.ts'
+import { logLibraries } from './observability/libraries.ts'
 import { createLogger } from './observability/logging.ts'
 import { MetricsListener } from './observability/metrics/listener.ts'
 import { standardOutput } from './observability/output.ts'
 import { logLines } from './observability/readable.ts'
-import { stopTimeout } from './stop-timeout.ts'
+import { stopped, stopTimeout } from './stop-timeout.ts'
 import type { BootFile } from './workers/boot-files.ts'
 import { FirstWorkerError, Primary } from './workers/primary.ts'
 
@@ -28,7 +29,8 @@ interface Supervised {
 export async function supervise({ boot, files, count, hangUps, isHandled }: Supervised): Promise<void> {
   const { server, metrics: wanted } = boot.config.current()
   const output = standardOutput({ isShared: true })
-  const log = createLogger(logLevel(), await logLines(output, boot.config.current()))
+  const log = createLogger(boot.config.current().log.level, await logLines(output, boot.config.current()))
+  logLibraries(log)
   for (const warning of boot.warnings) log.warn(warning)
   // Loaded only with metrics, for the memory of the primary.
   const { WorkerMetrics } = wanted.port === null ? { WorkerMetrics: null } : await import('./workers/worker-metrics.ts')
@@ -40,14 +42,19 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
   }
   const delay = stopTimeout(boot.config.current()) + killAfter
   let control: ControlServer | null = null
-  closeWithGrace({ delay, logger: false, onTimeout: () => primary.kill(), skip: ['SIGHUP'] }, async ({ err }) => {
-    control?.close()
-    if (err) log.error({ err }, 'unexpected error: stopping')
-    const isComplete = await primary.stop()
-    log.info('svc has stopped')
-    output.flushSync()
-    if (!isComplete) process.exit(1)
-  })
+  closeWithGrace(
+    { delay, logger: false, onTimeout: () => primary.kill(), skip: ['SIGHUP'] },
+    async ({ err, signal }) => {
+      const begin = performance.now()
+      control?.close()
+      if (signal) log.info({ signal }, `svc received ${signal} and stops`)
+      if (err) log.error({ err }, 'unexpected error: stopping')
+      const isComplete = await primary.stop()
+      log.info(...stopped(begin))
+      output.flushSync()
+      if (!isComplete) process.exit(1)
+    },
+  )
   isHandled()
   hangUps.handle(
     () => void primary.reload(),

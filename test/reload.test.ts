@@ -15,7 +15,7 @@ import { until } from './support/until.ts'
 process.env.SVC_SECRET = 'the-secret-of-the-tests-is-32-bytes-long'
 
 interface Line {
-  level: number
+  level: string
   msg: string
   changed?: string[]
   problems?: string[]
@@ -45,7 +45,7 @@ t.test('applies a change made between the start and the first check', async (t) 
   const { reloader, config, logged } = reloading(t, file)
   writeFileSync(file, named('Two'))
   reloader.start()
-  t.match(await logged(1), { level: 30, changed: ['app.name'] })
+  t.match(await logged(1), { level: 'info', changed: ['app.name'] })
   t.equal(config.current().app.name, 'Two')
 })
 
@@ -60,7 +60,7 @@ t.test('reads a file only after it stops changing', async (t) => {
   await logged(1)
   t.same(
     lines.map(({ level }) => level),
-    [30],
+    ['info'],
   )
   t.equal(config.current().app.name, 'Two')
 })
@@ -72,13 +72,13 @@ t.test('keeps the active configuration while the file is missing or empty, and r
   reloader.start()
   unlinkSync(file)
   t.match(await logged(1), {
-    level: 50,
+    level: 'error',
     problems: [/svc\.yaml: the configuration file cannot be read \(no such file\)$/],
   })
   writeFileSync(file, ' \n')
-  t.match(await logged(2), { level: 50, problems: [/svc\.yaml: the file is empty$/] })
+  t.match(await logged(2), { level: 'error', problems: [/svc\.yaml: the file is empty$/] })
   writeFileSync(file, named('Two'))
-  t.match(await logged(3), { level: 30, changed: ['app.name'] })
+  t.match(await logged(3), { level: 'info', changed: ['app.name'] })
   t.equal(config.current().app.name, 'Two')
   t.equal(lines.length, 3)
 })
@@ -101,7 +101,7 @@ t.test(
     }
     await reloader.close()
     t.same(noted, ['Three', 'Four'], 'in order, and close waits for the last')
-    t.match(lines.find(({ level }) => level === 40)?.msg, /could not save the active configuration/)
+    t.match(lines.find(({ level }) => level === 'warn')?.msg, /could not save the active configuration/)
     writeFileSync(file, named('Five'))
     reloader.reload()
     t.equal(config.current().app.name, 'Four')
@@ -118,14 +118,14 @@ t.test('notices new, changed and removed files of the directory of clients', asy
   reloader.start()
   const team = join(folder, 'clients.d/team.yaml')
   writeFileSync(team, 'client_id: team\ntype: public\ngrants: [device_code]\n')
-  t.match(await logged(1), { level: 30, changed: ['clients.team'] })
+  t.match(await logged(1), { level: 'info', changed: ['clients.team'] })
   writeFileSync(team, 'client_id: team\ntype: public\nname: Team\ngrants: [device_code]\n')
-  t.match(await logged(2), { level: 30, changed: ['clients.team.name'] })
+  t.match(await logged(2), { level: 'info', changed: ['clients.team.name'] })
   writeFileSync(team, '')
-  t.match(await logged(3), { level: 50, problems: [/team\.yaml:1: the file is empty$/] })
+  t.match(await logged(3), { level: 'error', problems: [/team\.yaml:1: the file is empty$/] })
   t.equal(config.current().clients.length, 1)
   unlinkSync(team)
-  t.match(await logged(4), { level: 30, changed: ['clients.team'] })
+  t.match(await logged(4), { level: 'info', changed: ['clients.team'] })
   t.same(config.current().clients, [])
 })
 
@@ -156,6 +156,6 @@ t.test('reads a pipe only once, and logs it', async (t) => {
   if (writer.exitCode === null) await once(writer, 'exit')
   reloader.start()
   reloader.reload()
-  t.match(lines, [{ level: 40, msg: /svc\.yaml is not a regular file .*reload is off$/ }])
+  t.match(lines, [{ level: 'warn', msg: /svc\.yaml is not a regular file .*reload is off$/ }])
   t.equal(config.current().app.name, 'One')
 })

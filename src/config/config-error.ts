@@ -9,11 +9,14 @@ export interface Problem {
 /** Thrown with all problems of a configuration, one per line. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
+  /** Whether the file is for production, as far as svc could read it. */
+  readonly isForProduction: boolean
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly Problem[], isForProduction = false) {
     super(problems.map(describe).join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
+    this.isForProduction = isForProduction
   }
 }
 

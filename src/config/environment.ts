@@ -30,6 +30,7 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'PORT', path: ['server', 'port'], read: asIs },
   { name: 'DATABASE_URL', path: ['database', 'url'], read: asIs },
   { name: 'REDIS_URL', path: ['redis', 'url'], read: asIs },
+  { name: 'LOG_LEVEL', path: ['log', 'level'], read: asIs },
   { name: 'SVC_SECRET', path: ['app', 'secret'], read: (text) => (text === '' ? undefined : commaList(text)) },
   // An empty list is meaningful: only app.url itself is stateful then.
   { name: 'SVC_STATEFUL_DOMAINS', path: ['stateful'], read: commaList },

@@ -75,12 +75,6 @@ export const configPath = (env: Env = process.env, cwd = process.cwd()): string 
 export const runDirectory = (env: Env = process.env): string =>
   absolute(env.SVC_RUN_DIR || `${tmpdir()}/svc-${process.getuid?.() ?? 0}`)
 
-/** Returns the log level from `LOG_LEVEL`, or `info` if it is unknown. */
-export function logLevel(env: Env = process.env): string {
-  const level = env.LOG_LEVEL ?? ''
-  return ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].includes(level) ? level : 'info'
-}
-
 /** Returns the keys of a Laravel application to import from, and the password of its database, from the environment. */
 export const importSecrets = (env: Env = process.env): { appKey: string | null; password: string | null } => ({
   appKey: env.LARAVEL_APP_KEY || null,
@@ -110,7 +104,7 @@ interface Given {
 /** Parses and validates a configuration text, with the environment, into a frozen snapshot. */
 export function parseConfig({ text, file, env, cwd, read = readSource }: Given): Omit<Loaded, 'file' | 'isEmpty'> {
   const source = readSources({ text, file, env, cwd, read })
-  if (source.syntax.length > 0) throw new ConfigError(source.syntax)
+  if (source.syntax.length > 0) throw new ConfigError(source.syntax, /^\s+environment:\s*["']?production/m.test(text))
   const { value: raw, names } = overlay(source.value, env)
   const settled = settle(
     raw,
@@ -134,7 +128,8 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const findings = [...broken, ...withoutEffects(unrelated(between, broken), broken)]
   const places = { file, places: source.places, names }
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
-  if (problems.length > 0) throw new ConfigError(inOrder(problems, [file, ...source.others]))
+  if (problems.length > 0)
+    throw new ConfigError(inOrder(problems, [file, ...source.others]), config.app.environment === 'production')
   const hints = [...former.hints, ...clientWarnings(config), ...guardWarnings(config)].map((finding) =>
     toProblem(finding, places),
   )

@@ -74,6 +74,16 @@ const kinds: Record<string, Rest> = {
   'smtps:': smtp,
 }
 
+/** Tests whether a part of a URL can be decoded. */
+function isEncoded(part: string): boolean {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /**
  * Returns what is wrong behind the host of a connection URL, or null. Nothing in it may be ignored: a misspelled `sslmode`
  * would connect in clear text. The message never repeats a value, because a `?` in a password begins the parameters.
@@ -84,6 +94,8 @@ export function connectionUrlProblem(text: string): string | null {
   if (!rest) return null
   const { parameters, path, expected } = rest
   const known = Object.keys(parameters)
+  if (!isEncoded(url.username) || !isEncoded(url.password) || !isEncoded(url.pathname))
+    return 'has a % without two hexadecimal digits after it; write it as %25'
   if (url.hash !== '') return 'must not contain a #; write it as %23 in a password'
   if (!path.test(url.pathname)) return `must have ${expected} after the host and port`
   for (const [name, value] of url.searchParams) {

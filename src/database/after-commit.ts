@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { isConnectionLost } from './unavailable.ts'
 
 /** How a transaction ended. `unknown`: the answer to COMMIT was lost, so the changes may exist or not. */
-export type Ending = 'committed' | 'unknown'
+type Ending = 'committed' | 'unknown'
 
 /** What a transaction causes outside of the database, such as a log line. */
 type Effect = (ending: Ending) => void

@@ -2,11 +2,13 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import type Sqlite from 'libsql'
 import type pg from 'pg'
+import { Dependency } from '../dependencies.ts'
 import type { Prisma, PrismaClient } from '../generated/postgresql/client.ts'
 import { withEffects } from './after-commit.ts'
 import type { MigrationLog } from './migrate.ts'
 import type { Engine } from './migrations.ts'
 import { withRetries } from './retry.ts'
+import { isUnavailable } from './unavailable.ts'
 
 /** Client inside a transaction. */
 export type Tx = Prisma.TransactionClient
@@ -21,6 +23,8 @@ export interface Database {
   usesStatements?: boolean
   /** Database file; SQLite only. */
   file?: string
+  /** Whether it works. */
+  state: Dependency
   /** Server time in Unix milliseconds; PostgreSQL only. */
   serverTime?(): Promise<number>
   /** Logs that a transaction is retried after a conflict. */
@@ -44,6 +48,8 @@ export interface DatabaseOptions {
   connections?: number
   /** Prepares statements once for each connection to PostgreSQL. Default: true. */
   prepared_statements?: boolean
+  /** How long to wait for a PostgreSQL that starts, in milliseconds. Default: 0. */
+  patience?: number
   /** Default: a new client. */
   openClient?: OpenClient
 }
@@ -97,7 +103,25 @@ async function openSqlite({ url, file, logger, openClient = newClient }: Databas
   // Sound: both clients are generated from the same models, which use no engine-specific types.
   const prisma = client as unknown as PrismaClient
   await prisma.$connect()
-  return { engine: 'sqlite', file: path, ...operations(prisma, logger), close: () => prisma.$disconnect() }
+  const state = new Dependency('database', logger)
+  const { transaction, ...others } = operations(prisma, logger)
+  return {
+    engine: 'sqlite',
+    file: path,
+    state,
+    ...others,
+    async transaction(work) {
+      try {
+        const result = await transaction(work)
+        state.worked()
+        return result
+      } catch (error) {
+        if (isUnavailable(error)) state.failed(error)
+        throw error
+      }
+    },
+    close: () => prisma.$disconnect(),
+  }
 }
 
 async function openPostgresql(options: DatabaseOptions): Promise<Database> {
@@ -109,8 +133,9 @@ async function openPostgresql(options: DatabaseOptions): Promise<Database> {
       import('./statement-names.ts'),
     ])
   const { url, logger, connections = 10, openClient = newClient, prepared_statements: usesStatements = true } = options
-  await preparePostgresql(url, { log: logger, usesStatements })
-  const pool = openPostgresqlPool(url, { log: logger, max: connections })
+  const state = new Dependency('database', logger)
+  await preparePostgresql(url, { log: logger, usesStatements, patience: options.patience })
+  const pool = openPostgresqlPool(url, { state, max: connections })
   const naming = usesStatements ? { statementNameGenerator: statementNames() } : {}
   const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool, naming)))
   await prisma.$connect()
@@ -122,7 +147,7 @@ async function openPostgresql(options: DatabaseOptions): Promise<Database> {
     const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now')
     return Number(rows[0]?.now)
   }
-  return { engine: 'postgresql', pg: pool, usesStatements, serverTime, ...operations(prisma, logger), close }
+  return { engine: 'postgresql', pg: pool, usesStatements, serverTime, state, ...operations(prisma, logger), close }
 }
 
 function operations(prisma: PrismaClient, log?: MigrationLog) {

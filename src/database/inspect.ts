@@ -3,7 +3,7 @@ import pg from 'pg'
 import { openSqliteReader } from './database.ts'
 import { type AppliedRow, applied, appliedOf } from './migrate.ts'
 import { type Engine, migrationsFolder, pendingMigrations, readMigrations } from './migrations.ts'
-import { connectionOptions } from './postgresql-client.ts'
+import { connectClient, connectionOptions } from './postgresql-client.ts'
 
 /** State of a database. */
 interface Inspection {
@@ -48,7 +48,7 @@ async function inspectPostgresql(url: string): Promise<Inspection> {
   })
   // A lost connection also rejects the query.
   client.on('error', () => undefined)
-  await client.connect()
+  await connectClient(client)
   try {
     const { rows } = await client.query<{ there: boolean; now: string }>(
       `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there, extract(epoch FROM clock_timestamp()) * 1000 AS now`,

@@ -34,6 +34,16 @@ class PrimaryClient extends pg.Client {
 export const messagesOf = (client: pg.ClientBase): Messages =>
   (client as unknown as { connection: Messages }).connection
 
+/** Connects. The driver leaves the socket open if it rejects what the server asks for, which would keep the process alive. */
+export async function connectClient(client: pg.Client): Promise<void> {
+  try {
+    await client.connect()
+  } catch (error) {
+    messagesOf(client).stream.destroy()
+    throw error
+  }
+}
+
 /** Seconds to wait for a connection. */
 const connectTimeout = 5
 

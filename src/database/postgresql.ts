@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { Dependency, reasonOf } from '../dependencies.ts'
 import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
+import { refuseDuringOutage } from './outage.ts'
 import { requireStatements } from './pooler.ts'
-import { connectionOptions, messagesOf, poolOptions } from './postgresql-client.ts'
+import { connectClient, connectionOptions, messagesOf, poolOptions } from './postgresql-client.ts'
+import { isUnavailable } from './unavailable.ts'
 
 /** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
 const maxUse = 12_000
@@ -10,7 +14,7 @@ const maxUse = 12_000
 /** Opens a connection pool, which connects on first use. */
 export function openPostgresqlPool(
   url: string,
-  options: { max?: number; log?: MigrationLog | undefined; maxUse?: number } = {},
+  options: { max?: number; state?: Dependency; maxUse?: number } = {},
 ): pg.Pool {
   const pool = new pg.Pool({
     ...poolOptions(url),
@@ -19,8 +23,8 @@ export function openPostgresqlPool(
     idleTimeoutMillis: 30_000,
   })
   limitUses(pool, options.maxUse ?? maxUse)
-  // The pool replaces a lost idle connection. Without a listener, the error would end the process.
-  pool.on('error', (error) => options.log?.warn({ err: error }, 'idle database connection lost'))
+  const { state = new Dependency('database', undefined) } = options
+  refuseDuringOutage(pool, state)
   return pool
 }
 
@@ -61,10 +65,32 @@ class Use {
   }
 }
 
+/** Delay between attempts to connect to a server that starts, in milliseconds. */
+const retryDelay = 500
+
+/** Repeats `connect` for up to `patience` milliseconds while the server starts, or has no address yet. */
+async function connectWithin<T>(patience: number, connect: () => Promise<T>, log?: MigrationLog): Promise<T> {
+  const end = performance.now() + patience
+  for (let isNoted = false; ; isNoted = true) {
+    try {
+      return await connect()
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() >= end) throw error
+      const text = `the database does not accept connections, trying for ${patience / 1000} s`
+      if (!isNoted) log?.warn({ reason: reasonOf(error) }, text)
+    }
+    await sleep(retryDelay)
+  }
+}
+
 /** Applies pending migrations over a separate connection. */
 export async function preparePostgresql(
   url: string,
-  { log, usesStatements = true }: { log?: MigrationLog | undefined; usesStatements?: boolean } = {},
+  {
+    log,
+    usesStatements = true,
+    patience = 0,
+  }: { log?: MigrationLog | undefined; usesStatements?: boolean; patience?: number | undefined } = {},
 ): Promise<void> {
   const connect = async (options: pg.ClientConfig = {}) => {
     const client = new pg.Client({
@@ -73,10 +99,10 @@ export async function preparePostgresql(
       ...options,
     })
     client.on('error', (error) => log?.warn({ err: error }, 'migration connection lost'))
-    await client.connect()
+    await connectClient(client)
     return client
   }
-  const client = await connect()
+  const client = await connectWithin(patience, connect, log)
   try {
     if (usesStatements) await requireStatements(client, () => connect({ query_timeout: 2_000 }))
     await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log, connect })

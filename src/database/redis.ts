@@ -1,16 +1,14 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Command, Redis } from 'ioredis'
 import type { Config } from '../config/schema.ts'
+import type { Dependencies } from '../dependencies.ts'
 import { isInTransaction } from './after-commit.ts'
+import { RedisBreaker } from './redis-breaker.ts'
 import { Sentinels } from './sentinel.ts'
 
 export type { Redis }
 
-/** The minimum interval between two log lines about an outage, in milliseconds. */
-const logInterval = 30_000
-
 /** The Redis of the configuration, or null without one. Commands fail immediately while svc is not connected to it. */
-export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Promise<Redis | null> {
+export async function openRedis({ redis }: Config, dependencies: Dependencies): Promise<Redis | null> {
   if (redis.url === null) return null
   // Loaded only where it is used.
   const { Redis, SentinelConnector } = await import('ioredis')
@@ -25,12 +23,14 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     keyPrefix: 'svc:',
   })
+  const breaker = new RedisBreaker(client, dependencies.of('redis'))
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
     if (isInTransaction()) {
       command.reject(new Error('Redis must not be used inside a transaction, which could not roll it back.'))
       return command.promise
     }
+    if (!breaker.admit(command)) return command.promise
     limitCommand(command, redis.timeout)
     return send(command, stream)
   }
@@ -38,6 +38,7 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   const disconnect = client.disconnect.bind(client)
   client.disconnect = (reconnect = false) => {
     isClosed = !reconnect
+    if (isClosed) breaker.close()
     disconnect(reconnect)
   }
   // The library gives up if a sentinel announces a failover while the library asks for the primary.
@@ -48,11 +49,11 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   client.once('ready', () => {
     worked = true
   })
-  let loggedAt = Number.NEGATIVE_INFINITY
   client.on('error', (error: Error) => {
-    if (performance.now() - loggedAt < logInterval) return
-    loggedAt = performance.now()
-    log.warn({ err: sentinels.explain(error, worked) }, 'cannot connect to Redis')
+    void sentinels.explain(error, worked).then((explained) => breaker.open(explained))
+  })
+  client.on('close', () => {
+    if (!isClosed && worked) breaker.open(new Error('it closed the connection'))
   })
   await new Promise<void>((resolve) => {
     client.once('ready', resolve)
@@ -80,10 +81,11 @@ export async function pingRedis(redis: Config['redis']): Promise<void> {
   })
   try {
     await client.connect()
-    await client.ping()
+    // Writes, because a Redis that is full or a replica still answers a PING.
+    await client.set('svc:doctor', '1', 'PX', 1_000)
   } catch (error) {
     // The error of the connection is more specific than that of the command, which says only that it is closed.
-    throw sentinels.explain(reason ?? (error as Error), false)
+    throw await sentinels.explain(reason ?? (error as Error), false)
   } finally {
     client.disconnect()
   }

@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions, SentinelConnector } from 'ioredis'
 import type { Config } from '../config/schema.ts'
-import { explainRedisErrors } from './redis-errors.ts'
+import { explainRedisErrors, firstWords } from './redis-errors.ts'
 
 const noAnswer = new Error('no answer, or the connection was closed')
 
@@ -44,8 +44,12 @@ export class Sentinels {
   }
 
   /** Adds hints to the error, and the reason of each sentinel, which the library leaves out. */
-  explain(error: Error, worked: boolean): Error {
-    const state = { url: this.#redis.url, worked }
+  async explain(error: Error, worked: boolean): Promise<Error> {
+    const { url, sentinels } = this.#redis
+    const isReset = 'code' in error && ['ECONNRESET', 'EPIPE'].includes(String(error.code))
+    const words = isReset && !worked && url !== null && sentinels.length === 0 ? await firstWords(url) : null
+    if (words !== null) return new Error(words)
+    const state = { url, worked }
     const isUnreachable = error.message.startsWith('All sentinels are unreachable')
     const errors = isUnreachable ? [...this.#failures.values()] : [error]
     const reasons = [...this.#failures].map(([address, { message }]) => `${address}: ${message.trim()}`)

@@ -23,9 +23,3 @@ export const skipped = made('skipped')
 
 /** Quotes text of the other server for a message, up to a maximum length. */
 export const quoted = (text: unknown): string => `"${String(text).slice(0, 200)}"`
-
-/** Returns the message of an error, or all messages if connections to several addresses failed. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ')
-  return error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error)
-}

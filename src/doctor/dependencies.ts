@@ -3,11 +3,12 @@ import { access } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
-import { certificateHint } from '../crypto/tls-errors.ts'
+import { connectionHint } from '../database/connection-hint.ts'
 import { inspectDatabase } from '../database/inspect.ts'
 import { pingRedis } from '../database/redis.ts'
+import { reasonOf } from '../dependencies.ts'
 import { verifySmtp } from '../mail/smtp.ts'
-import { type Check, failure, ok, reasonOf, skipped, warning } from './check.ts'
+import { type Check, failure, ok, skipped, warning } from './check.ts'
 
 /** Difference of the clocks of svc and the database that is normal, in milliseconds. */
 const tolerance = 5_000
@@ -32,7 +33,7 @@ export async function checkDatabase({ database }: Config): Promise<Check[]> {
     if (pending === 0) return [ok(check, `${database.engine} answers, and its schema is current.`)]
     return [warning(check, `Pending migrations: ${pending}. svc applies them when it starts.`)]
   } catch (error) {
-    const hint = certificateHint(error, 'sslrootcert in database.url')
+    const hint = connectionHint(error)
     return [failure(check, `The database cannot be used: ${reasonOf(error)}.${hint ? ` ${hint}.` : ''}`, key)]
   }
 }

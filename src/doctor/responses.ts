@@ -1,5 +1,6 @@
 import { isWithin } from '../config/hosts.ts'
-import { type Check, failure, ok, quoted, reasonOf, warning } from './check.ts'
+import { reasonOf } from '../dependencies.ts'
+import { type Check, failure, ok, quoted, warning } from './check.ts'
 import { type Answer, probe } from './probe.ts'
 
 /** Checks that the security headers of the sign-in page arrive, which a proxy may drop or repeat. */

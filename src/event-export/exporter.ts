@@ -18,7 +18,7 @@ const settling = 1_000
 /** Events per write. */
 const batchSize = 200
 
-type Parts = Pick<FastifyInstance, 'database' | 'clock' | 'config' | 'log' | 'metrics'>
+type Parts = Pick<FastifyInstance, 'database' | 'clock' | 'config' | 'dependencies' | 'metrics'>
 
 /** Exports the security events in order, in one process at a time, until the destination has each of them. */
 class EventExporter {
@@ -56,13 +56,13 @@ class EventExporter {
       if (this.#open && this.#open.target !== target) await this.#release()
       if (target === null) return true
       while (!this.#isClosed && (await this.#exportBatch(target)) === batchSize);
-      if (this.#failures > 0) this.#parts.log.info('event export works again')
+      this.#parts.dependencies.of('event_export').worked()
       this.#failures = 0
       return true
     } catch (error) {
       this.#failures++
       this.#parts.metrics?.eventExportFailed()
-      this.#parts.log.warn({ err: error, retry_after_ms: this.#delay() }, 'event export failed, will retry')
+      this.#parts.dependencies.of('event_export').failed(error)
       return false
     }
   }

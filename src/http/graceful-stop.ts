@@ -17,6 +17,8 @@ interface Stopping {
   askedAt: number
   /** Whether other workers serve the same port and continue. */
   isReplaced: boolean
+  /** The number of requests without a complete response. */
+  unanswered(): number
 }
 
 /** A load balancer is assumed if it checked readiness within this time, in milliseconds. */
@@ -36,7 +38,12 @@ const maxWait = 3_000
  */
 export function addGracefulStop(app: FastifyInstance): void {
   const connections = new Map<Socket, ServerResponse | null>()
-  const stopping: Stopping = { hasBegun: false, askedAt: Number.NEGATIVE_INFINITY, isReplaced: false }
+  const stopping: Stopping = {
+    hasBegun: false,
+    askedAt: Number.NEGATIVE_INFINITY,
+    isReplaced: false,
+    unanswered: () => [...connections.values()].filter((response) => response && !response.writableFinished).length,
+  }
   let accepted = 0
   app.decorate('stopping', stopping)
 

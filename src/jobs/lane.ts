@@ -47,7 +47,7 @@ const newJobDelay = 50
 const pollInterval = 5_000
 
 /** How long closing waits before it aborts running jobs, in milliseconds. */
-const closeTimeout = 5_000
+const closeTimeout = 500
 
 interface LaneParts {
   database: Database
@@ -227,7 +227,7 @@ export class Lane {
         return await deleteJobs(this.#parts.database, jobs)
       } catch (error) {
         if (tries === finishRetries.max || this.#closing.signal.aborted) throw error
-        await sleep(finishRetries.interval)
+        await sleep(finishRetries.interval, undefined, { signal: this.#closing.signal }).catch(() => undefined)
       }
     }
   }

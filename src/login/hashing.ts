@@ -81,7 +81,8 @@ export class PasswordHashing {
   readonly #threads: number
   readonly #watch: Watch
   readonly #legacyCosts = new Set<string>()
-  readonly #unfinished = new Set<Promise<unknown>>()
+  /** The checks, with a function that rejects each. */
+  readonly #unfinished = new Map<Promise<Hashed>, (error: HttpError) => void>()
   readonly #closing = new AbortController()
   #isEnding = false
   #running = 0
@@ -133,6 +134,12 @@ export class PasswordHashing {
     this.#closing.abort()
   }
 
+  /** Rejects all checks, those of the threads too, because the process must end. */
+  refuseAll(): void {
+    this.refuseWaiting()
+    for (const reject of this.#unfinished.values()) reject(refusal('the process ends before the password is checked'))
+  }
+
   /** Returns the hash to store. Throws 503 with `Retry-After` if the queue is full. */
   async hash(password: string, lane: Lane): Promise<string> {
     return String(await this.#run({ password: canonicalPassword(password) }, lane))
@@ -167,7 +174,7 @@ export class PasswordHashing {
   /** Finishes running checks, and stops the threads unless other apps share them. */
   async close(): Promise<void> {
     this.#closing.abort()
-    while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished)
+    while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished.keys())
     if (this.#ownsPool) await this.#pool.close()
   }
 
@@ -175,8 +182,10 @@ export class PasswordHashing {
     const { metrics, tracing } = this.#watch
     const begin = performance.now()
     const run = () => this.#turn(lane).then(() => this.#work(task))
-    const done = tracing ? tracing.span('password hashing', {}, run) : run()
-    this.#unfinished.add(done)
+    const work = tracing ? tracing.span('password hashing', {}, run) : run()
+    const { promise: done, resolve, reject } = Promise.withResolvers<Hashed>()
+    work.then(resolve, reject)
+    this.#unfinished.set(done, reject)
     try {
       const { answer, took } = await done
       metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)

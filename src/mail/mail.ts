@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
+import type { Dependency } from '../dependencies.ts'
 import { type Delivery, UndeliverableError } from '../jobs/lane.ts'
 import type { Outbox } from '../jobs/outbox.ts'
 import { isLanguage } from '../languages/languages.ts'
@@ -119,10 +120,12 @@ class Postman {
   readonly #clock: Clock
   readonly #config: CurrentConfig
   readonly #openTransport: OpenTransport
+  readonly #server: Dependency
   #open: { target: string; transport: Transport } | null = null
 
-  constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>, open: OpenTransport) {
+  constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>, open: OpenTransport, server: Dependency) {
     this.#openTransport = open
+    this.#server = server
     this.#clock = clock
     this.#config = config
     outbox.handle<QueuedMail>(kind, (mail, delivery) => this.#deliver(mail, delivery))
@@ -153,7 +156,15 @@ class Postman {
       data: Object.fromEntries(facts),
     })
     const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
-    await (await this.#transport(mail)).send(message, signal)
+    try {
+      await (await this.#transport(mail)).send(message, signal)
+    } catch (error) {
+      // A server that rejects one mail works.
+      if (error instanceof UndeliverableError) this.#server.worked()
+      else if (!signal.aborted) this.#server.failed(error)
+      throw error
+    }
+    this.#server.worked()
   }
 
   async #transport(mail: Config['mail']): Promise<Transport> {
@@ -183,7 +194,7 @@ export type OpenTransport = (mail: Config['mail']) => Promise<Transport>
 export function addMail(app: FastifyInstance, open: OpenTransport = openTransport): void {
   const { outbox, clock, config, counters } = app
   app.decorate('mail', new Mail({ outbox, clock, config, counters }))
-  const postman = new Postman({ outbox, clock, config }, open)
+  const postman = new Postman({ outbox, clock, config }, open, app.dependencies.of('mail'))
   app.addHook('onClose', async () => {
     // Close hooks run last to first, and running jobs use these connections.
     await outbox.close()

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
+import type { Config } from '../config/schema.ts'
 import { afterCommit, isInTransaction } from '../database/after-commit.ts'
 import { AddressRanges, isPrivateAddress } from '../http/addresses.ts'
 import { canonicalAddress } from '../http/client-address.ts'
@@ -20,7 +21,17 @@ export const createLogger = (
   destination: DestinationStream,
   base: Record<string, unknown> | null = null,
 ): Logger =>
-  pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal, logMethod } }, destination)
+  pino(
+    {
+      level,
+      base,
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: errorFacts },
+      hooks: { streamWrite: forTerminal, logMethod },
+    },
+    destination,
+  )
 
 /** Lines from this level on describe the process, and not what a transaction changes. */
 const warnLevel = 40
@@ -44,11 +55,18 @@ export const unmatchedPath = (url: string): string =>
     .join('/')
     .slice(0, 200)
 
+/** Tests whether `log.requests` and `log.probes` include this response. */
+function isLogged({ requests, probes }: Config['log'], route: string | undefined, status: number): boolean {
+  if (requests === 'none' || (requests === 'errors' && status < 400)) return false
+  return probes || status >= 400 || !route?.startsWith('/health/')
+}
+
 /** Logs one line per response, with the route pattern instead of the path, and the trace id if any. */
 export function addAccessLog(app: FastifyInstance): void {
   app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
     const { method, raw } = request
     const route = routePattern(request)
+    if (!isLogged(app.config.current().log, route, reply.statusCode)) return done()
     const traceId = app.tracing?.idOf(request) ?? sentTraceId(raw.headers.traceparent)
     request.log.info(
       {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema.ts'
+import type { Dependency } from '../dependencies.ts'
 import { type EventType, messageType, outcomeOf } from '../event-types.ts'
 import { AddressRanges } from '../http/addresses.ts'
 import { outboundFetch } from '../http/outbound.ts'
@@ -42,16 +43,19 @@ export function addWebhooks(app: FastifyInstance): void {
     const urls = new Map(config.current().webhooks.map(({ url }) => [kindOf(url), url]))
     for (const [kind, url] of urls) {
       if (handled.has(kind)) continue
-      outbox.handleSeparately<WebhookJob>(kind, (job, { signal }) => send(app, url, job, signal), {
+      // The rest of the URL may contain a token.
+      const { host } = new URL(url)
+      const state = app.dependencies.of(`webhook:${host}`, kind)
+      outbox.handleSeparately<WebhookJob>(kind, (job, { signal }) => send(app, { url, state }, job, signal), {
         retryDelay,
-        // The rest of the URL may contain a token.
-        facts: { host: new URL(url).host },
+        facts: { host },
       })
       handled.add(kind)
     }
     for (const kind of handled) {
       if (urls.has(kind)) continue
       handled.delete(kind)
+      app.dependencies.remove(kind)
       // Its messages stay in the outbox until the configuration lists the receiver again.
       const stopped = outbox.remove(kind)
       app.background(() => stopped)
@@ -62,8 +66,18 @@ export function addWebhooks(app: FastifyInstance): void {
   app.addHook('onClose', async () => unwatch())
 }
 
+interface Destination {
+  url: string
+  state: Dependency
+}
+
 /** Sends a message once. Throws unless the receiver answers with a 2xx status. */
-async function send(app: FastifyInstance, url: string, job: WebhookJob, signal: AbortSignal): Promise<void> {
+async function send(
+  app: FastifyInstance,
+  { url, state }: Destination,
+  job: WebhookJob,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, config, tracing } = app
   const { webhooks, outbound } = config.current()
   const receiver = webhooks.find((one) => one.url === url)
@@ -81,9 +95,13 @@ async function send(app: FastifyInstance, url: string, job: WebhookJob, signal: 
     'user-agent': `svc/${version}`,
     ...signedHeaders(job.id, body, secretsOf(receiver), clock.now()),
   }
-  const { ok, status } = await fetch(url, { method: 'POST', headers, body, signal })
-  if (ok) return
+  const { ok, status } = await fetch(url, { method: 'POST', headers, body, signal }).catch((error) => {
+    if (!signal.aborted) state.failed(error)
+    throw error
+  })
+  if (ok) return state.worked()
   const problem = `The receiver answered ${status}.`
+  state.failed(problem)
   throw status === 410 ? new UndeliverableError(problem) : new Error(problem)
 }
 

@@ -5,6 +5,7 @@ import type { MetricsOfProcess } from './messages.ts'
 const mergedBy: Readonly<Record<string, 'min' | 'max'>> = {
   svc_build_info: 'max',
   svc_database_up: 'min',
+  svc_dependency_up: 'min',
   svc_outbox_entries: 'max',
   svc_outbox_oldest_age_seconds: 'max',
   svc_signing_key_age_seconds: 'max',

@@ -5,7 +5,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 /** The explanations of an event in the log, with the keys to change. */
 const said = ({ logs }: TestApp, event: string) =>
   logs
-    .map((line): { level: number; msg: string; config_key: string | null } => JSON.parse(line))
+    .map((line): { level: string; msg: string; config_key: string | null } => JSON.parse(line))
     .filter(({ msg }) => msg.startsWith(event))
 
 t.test('logs why authentication failed in development', async (t) => {
@@ -35,7 +35,7 @@ t.test('logs why authentication failed in development', async (t) => {
   ])
   t.strictSame(
     lines.map(({ level, config_key }) => [level, config_key]),
-    ['stateful', 'stateful', null, null, null, null, null].map((key) => [40, key]),
+    ['stateful', 'stateful', null, null, null, null, null].map((key) => ['warn', key]),
   )
   t.equal(reasons.length, 7, 'and nothing for an authenticated request')
   t.notMatch(reasons.join(), 'a-secret')
@@ -86,7 +86,7 @@ t.test('logs why a CSRF check failed in development', async (t) => {
     const { statusCode } = await spa.post('/forgot-password', { email }, headers)
     t.equal(statusCode, 419, name)
     const lines = said({ ...svc, logs: svc.logs.slice(start) }, 'CSRF check failed')
-    t.match(lines, [{ level: 40, msg: reason, config_key: key }], name)
+    t.match(lines, [{ level: 'warn', msg: reason, config_key: key }], name)
     t.equal(lines.length, 1, name)
   }
   const cookie = (await spa.cookie('svc_session')) ?? ''
@@ -129,7 +129,7 @@ t.test('logs why the origin of each request was refused in development', async (
     const svc = await buildTestApp(t, { settings })
     const refused = await preflight(svc, origin)
     t.equal(refused.headers['access-control-allow-origin'], undefined, origin)
-    t.match(said(svc, 'origin refused'), [{ level: 40, msg: reason, config_key: key }], origin)
+    t.match(said(svc, 'origin refused'), [{ level: 'warn', msg: reason, config_key: key }], origin)
     await preflight(svc, 'http://localhost:8000', '/oauth/token')
     await svc.app.inject({ url: '/api/user', headers: { origin: 'http://localhost:8000' } })
     t.equal(said(svc, 'origin refused').length, 1, 'only refused origins are logged')

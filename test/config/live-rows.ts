@@ -323,5 +323,7 @@ export const rows: readonly Row[] = [
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
   ['rate_limits.admin', '9/1m', header(asChief), '600', '9'],
   ['admin.roles', ['boss'], asBoss((browser) => browser.get('/admin/v1/keys')), 403, 200],
+  ['log.requests', 'none', logged(/"msg":"request"/), true, false],
+  ['log.probes', true, logged(/"msg":"request"/, '/health/live'), false, true],
   ['guard.diagnose', false, logged(/authentication failed/), true, false],
 ]

@@ -33,6 +33,8 @@ const unseen = [
   // test/mail/tls.test.ts
   'mail.tls',
   'mail.ca_file',
+  // test/process/log-level.test.ts
+  'log.level',
   // test/event-export
   'audit.export',
   'webhooks',

@@ -144,10 +144,10 @@ export function header(act: (svc: Reloading) => Promise<{ headers: Record<string
   return async (svc) => (await act(svc)).headers['x-ratelimit-limit']
 }
 
-export function logged(pattern: RegExp): Observation {
+export function logged(pattern: RegExp, path = '/api/user'): Observation {
   return async (svc) => {
     svc.logs.length = 0
-    await svc.bearer('wrong', 'GET', '/api/user')
+    await svc.bearer('wrong', 'GET', path)
     return svc.logs.some((line) => pattern.test(line))
   }
 }

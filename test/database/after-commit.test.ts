@@ -11,7 +11,7 @@ import { hasRedis, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 /** Makes each COMMIT after a new event fail. */
-async function refuseCommits({ database: { prisma } }: TestApp): Promise<void> {
+async function refuseCommits(t: Test, { database: { prisma } }: TestApp): Promise<void> {
   if (testEngine === 'sqlite') {
     // A row without its parent, which SQLite notices at COMMIT.
     await prisma.$executeRawUnsafe(
@@ -26,6 +26,8 @@ async function refuseCommits({ database: { prisma } }: TestApp): Promise<void> {
   await prisma.$executeRawUnsafe(
     "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space'; END $$",
   )
+  // Later tests use the same database.
+  t.teardown(() => prisma.$executeRawUnsafe('DROP FUNCTION refuse CASCADE'))
   await prisma.$executeRawUnsafe(
     'CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()',
   )
@@ -46,7 +48,7 @@ t.test('a COMMIT that fails leaves no event in the log and in the metrics', asyn
   const { svc, counted } = await build(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
-  await refuseCommits(svc)
+  await refuseCommits(t, svc)
   const before = await svc.database.prisma.event.count()
   svc.logs.length = 0
   const made = await svc.bearer(token, 'POST', '/api/tokens/create', { token_name: 'lost' })
@@ -138,7 +140,7 @@ t.test('code in a transaction cannot use Redis, so its counters are in the datab
   if (!hasRedis(t)) return
   const { url } = await startRedis(t)
   const { svc } = await build(t, { redis: { url } })
-  const redis = await openRedis(svc.config.current(), svc.app.log)
+  const redis = await openRedis(svc.config.current(), svc.app.dependencies)
   t.teardown(() => redis?.disconnect())
   const rule = { max: 1, window: 60_000, block: 'window' } as const
   const hits = await svc.database.transaction(async (tx) => {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import t from 'tap'
 import { certificateHint } from '../../src/crypto/tls-errors.ts'
 import { openPostgresqlPool } from '../../src/database/postgresql.ts'
@@ -69,3 +70,54 @@ t.test('the driver gets no parameter about TLS that it reads in its own way', as
   })
   t.equal(connectionOptions('postgresql://db.example/svc').ssl, false)
 })
+
+if (testEngine === 'postgresql') {
+  t.test('says in one sentence why it cannot connect, and what to change', async (t) => {
+    const server = await startPostgresql()
+    t.teardown(() => server.stop())
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    await admin.query("CREATE ROLE ada LOGIN PASSWORD 'a secret'")
+    const { rows } = await admin.query('SHOW hba_file')
+    const as = (user: string, query = '') => `postgresql://${user}@127.0.0.1:${server.port}/postgres${query}`
+    const requirePassword = async (kind: string) => {
+      const rules = `${kind} all ada all scram-sha-256\nhost all postgres all trust\n`
+      writeFileSync(rows[0].hba_file, rules)
+      await admin.query('SELECT pg_reload_conf()')
+    }
+    const cases = [
+      ['host', as('ada'), /database\.url has no password, and the server asks for one\./],
+      ['host', as('ada:wrong'), /password authentication failed/],
+      [
+        'host',
+        as('ada:a%20secret', '?sslmode=require'),
+        /The server offers no TLS: turn it on there, or use sslmode=disable/,
+      ],
+      [
+        'hostssl',
+        as('ada:a%20secret'),
+        /no encryption.*The server requires TLS: add sslmode=verify-full to database\.url/,
+      ],
+      ['host', as('ada:100%'), /DATABASE_URL: has a % without two hexadecimal digits after it; write it as %25/],
+      [
+        'host',
+        as('ada', '?sslrootcert=/nowhere'),
+        /DATABASE_URL: has the parameter sslrootcert, which must be a readable file/,
+      ],
+    ] as const
+    const cwd = temporaryDirectory(t)
+    writeFileSync(join(cwd, 'svc.yaml'), '')
+    for (const [kind, url, message] of cases) {
+      await requirePassword(kind)
+      const env = { SVC_CONFIG: 'svc.yaml', DATABASE_URL: url }
+      const { code, stderr } = await runMain(t, { cwd, env })
+      t.equal(code === 1 || code === 78, true, url)
+      t.match(stderr, message, url)
+      t.equal(stderr.trim().split('\n').length, 1, stderr)
+      t.notMatch(stderr, /a secret|a%20secret|100%|wrong@/)
+      const doctor = await runCli(['doctor', '--config=svc.yaml'], { cwd, env })
+      t.match(doctor.stdout, message, `doctor: ${url}`)
+    }
+    await admin.end()
+  })
+}

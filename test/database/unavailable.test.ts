@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import Sqlite from 'libsql'
 import pg from 'pg'
@@ -5,6 +7,7 @@ import t from 'tap'
 import { openDatabase } from '../../src/database/database.ts'
 import { openPostgresqlPool } from '../../src/database/postgresql.ts'
 import { isUnavailable } from '../../src/database/unavailable.ts'
+import { Dependency } from '../../src/dependencies.ts'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { startPostgresql } from '../support/postgresql-server.ts'
 import { until } from '../support/until.ts'
@@ -195,5 +198,58 @@ if (testEngine === 'postgresql') {
       ),
     )
     await place.drop()
+  })
+}
+
+if (testEngine === 'postgresql') {
+  t.test('refuses requests at once during an outage while as many as there are connections wait', async (t) => {
+    const sockets = new Set<Socket>()
+    const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy()
+      silent.close()
+    })
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const lines: string[] = []
+    const log = {
+      info: (_: object, text: string) => lines.push(text),
+      warn: (_: object, text: string) => lines.push(text),
+    }
+    const state = new Dependency('database', log)
+    const pool = openPostgresqlPool(`postgresql://svc@127.0.0.1:${port}/svc?connect_timeout=1`, { max: 2, state })
+    t.teardown(() => pool.end())
+    // Until the outage is known, requests wait: it may be a short failover.
+    const first = await Promise.all(Array.from({ length: 6 }, () => caught(pool.query('SELECT 1'))))
+    for (const error of first) t.ok(isUnavailable(error), String(error))
+    t.equal(lines.length, 1)
+    t.match(lines[0], /^database does not work: timeout /)
+    const waiting = [caught(pool.query('SELECT 1')), caught(pool.query('SELECT 1'))]
+    let isOneTurn = true
+    const nextTurn = setImmediate(() => {
+      isOneTurn = false
+    })
+    const refused = await caught(pool.query('SELECT 1'))
+    t.ok(isOneTurn, 'the third one does not wait')
+    clearImmediate(nextTurn)
+    t.match(refused, { message: 'the database does not work, and other requests wait for it' })
+    t.ok(isUnavailable(refused))
+    await Promise.all(waiting)
+    t.equal(lines.length, 1)
+  })
+
+  t.test('waits for a server that starts, and not for one that refuses the password', async (t) => {
+    const server = await startPostgresql()
+    await server.halt()
+    const opening = openDatabase({ engine: 'postgresql', url: server.url, patience: 60_000 })
+    await server.restart()
+    const database = await opening
+    await database.ping()
+    await database.close()
+    const missing = new URL(server.url)
+    missing.pathname = '/missing'
+    await t.rejects(openDatabase({ engine: 'postgresql', url: missing.href, patience: 60_000 }), /does not exist/)
+    await server.stop()
+    await t.rejects(openDatabase({ engine: 'postgresql', url: server.url, patience: 600 }), /ECONNREFUSED/)
   })
 }

@@ -2,14 +2,14 @@ import t from 'tap'
 import { startWithAda } from '../support/listening.ts'
 import { startMain } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { isLongRun, Writers } from './writers.ts'
+import { isLongRun, Writers, writer } from './writers.ts'
 
 const kills = isLongRun ? 20 : 3
 
 t.test(`loses no acknowledged write in ${kills} kills under load`, async (t) => {
   const first = await startWithAda(t)
   const { cwd, env } = first
-  const writers = await Writers.signIn(first.url)
+  const writers = await Writers.signIn(first.url, [writer.email])
   let svc = first
   for (let kill = 1; kill <= kills; kill++) {
     const wanted = writers.acknowledged + 100 + Math.floor(Math.random() * 200)

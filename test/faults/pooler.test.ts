@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hasPgbouncer, keepsStatements, type Pooler, startPgbouncer } from '../support/pgbouncer.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
-import { runCli, startMain, temporaryDirectory } from '../support/process.ts'
+import { startMain, temporaryDirectory } from '../support/process.ts'
 import { sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
-import { Writers, writer } from './writers.ts'
+import { createWriters, Writers } from './writers.ts'
 
 /** Versions before 1.21 keep no prepared statements. Then svc does without them. */
 const keeps = keepsStatements()
@@ -20,9 +20,7 @@ async function start(t: Test, { url }: Pooler) {
   const secret = 'the-secret-of-the-tests-is-32-bytes-long'
   const env = { DATABASE_URL: url, SVC_SECRET: secret, SVC_CONFIG: 'svc.yaml' }
   const first = await startMain(t, { env, cwd })
-  const create = ['user:create', `--email=${writer.email}`, '--name=Ada', '--verified']
-  const made = await runCli(create, { cwd, env, input: `${writer.password}\n` })
-  if (made.code !== 0) throw new Error(made.stderr)
+  await createWriters(url)
   const second = await startMain(t, { env, cwd })
   const all = [first, second]
   return { all, writers: await Promise.all(all.map(({ url }) => Writers.signIn(url))) }
@@ -59,6 +57,6 @@ t.test('loses no write while a pooler restarts and reconnects', async (t) => {
   t.comment(JSON.stringify(writers.map(({ statuses }) => [...statuses])))
   for (const svc of all) {
     t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
-    t.notMatch(svc.stdout(), /"level":(50|60)|prepared statement/, 'no statement is missing')
+    t.notMatch(svc.stdout(), /"level":"(error|fatal)"|prepared statement/, 'no statement is missing')
   }
 })

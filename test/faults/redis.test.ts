@@ -1,6 +1,8 @@
 // engine: postgresql
 import { hash } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
+import { pingRedis } from '../../src/database/redis.ts'
 import { newKey, proof } from '../features/oauth/clients/parties.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { oauthSettings, Person, post, redeem, request, response } from '../support/oauth.ts'
@@ -90,4 +92,27 @@ t.test('rejects replayed one-time codes after Redis lost its data', async (t) =>
     t.equal((await redeem(each, 'web', unused)).statusCode, 400, 'unused codes are lost too')
   }
   t.equal((await redeem(other, 'web', await codeFor('web'))).statusCode, 200)
+})
+
+t.test('repeats what a Redis in protected mode says', async (t) => {
+  if (!hasRedis(t)) return
+  const address = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === 'IPv4' && !each.internal)?.address
+  if (address === undefined) return
+  const redis = await startRedis(t, ['--bind', '0.0.0.0', '--protected-mode', 'yes'])
+  const url = redis.url.replace('127.0.0.1', address)
+  const svc = await buildTestApp(t, { settings: { redis: { url, timeout: '1s' } } })
+  await until(() =>
+    svc.logs.some((line) => /redis does not work: DENIED Redis is running in protected mode/.test(line)),
+  )
+  t.notMatch(svc.logs.join(''), /use rediss:/)
+  await t.rejects(pingRedis(svc.config.current().redis), /^DENIED Redis is running in protected mode/)
+})
+
+t.test('the check of Redis writes, as svc does', async (t) => {
+  if (!hasRedis(t)) return
+  const full = await startRedis(t, ['--maxmemory', '1'])
+  const svc = await buildTestApp(t, { settings: { redis: { url: full.url } } })
+  await t.rejects(pingRedis(svc.config.current().redis), /OOM/)
 })

@@ -1,5 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { hashPassword } from '../../src/crypto/password.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createUser } from '../../src/users/users.ts'
 import { requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 
@@ -8,6 +11,19 @@ export const isLongRun = process.env.SVC_FAULTS === 'long'
 
 /** The writing user, for `user:create`. */
 export const writer = { email: 'ada@example.com', password: 'correct horse' }
+
+/** Addresses of users who write. Together, they stay below the limit on changes of each. */
+const emails = Array.from({ length: 8 }, (_, number) => `writer${number}@example.com`)
+
+/** Creates these users, and the tables if they are missing. */
+export async function createWriters(url: string): Promise<void> {
+  const engine = url.startsWith('file:') ? 'sqlite' : 'postgresql'
+  const database = await openDatabase({ engine, url, prepared_statements: false })
+  const password = hashPassword(writer.password)
+  const facts = { name: 'Ada', role: 'user', verified: true, password, now: Date.now() }
+  for (const email of emails) await database.transaction((tx) => createUser(tx, { ...facts, email }))
+  await database.close()
+}
 
 /** Clients that create and revoke tokens without a pause, and a record of the acknowledged writes. */
 export class Writers {
@@ -24,24 +40,26 @@ export class Writers {
   /** Requests without an answer, because the process was killed. */
   unanswered = 0
   readonly #url: string
-  readonly #bearer: string
+  readonly #bearers: readonly string[]
   #isOver = false
+  #created = 0
   #all: Promise<void>[] = []
 
-  private constructor(url: string, bearer: string) {
+  private constructor(url: string, bearers: readonly string[]) {
     this.#url = url
-    this.#bearer = bearer
+    this.#bearers = bearers
   }
 
-  /** Signs the writer in. */
-  static async signIn(url: string): Promise<Writers> {
-    const answer = await sendRequest(url, {
-      method: 'POST',
-      url: '/svc/token',
-      payload: { ...writer, device_name: 'Writer' },
-    })
-    if (answer.statusCode !== 200) throw new Error(answer.body)
-    return new Writers(url, answer.json().token)
+  /** Signs the users in. */
+  static async signIn(url: string, users: readonly string[] = emails): Promise<Writers> {
+    const bearers: string[] = []
+    for (const email of users) {
+      const payload = { ...writer, email, device_name: 'Writer' }
+      const answer = await sendRequest(url, { method: 'POST', url: '/svc/token', payload })
+      if (answer.statusCode !== 200) throw new Error(answer.body)
+      bearers.push(answer.json().token)
+    }
+    return new Writers(url, bearers)
   }
 
   /** The number of acknowledged writes. */
@@ -88,7 +106,8 @@ export class Writers {
   }
 
   async #create(): Promise<string | null> {
-    const headers = { authorization: `Bearer ${this.#bearer}` }
+    const bearer = this.#bearers[this.#created++ % this.#bearers.length]
+    const headers = { authorization: `Bearer ${bearer}` }
     const payload = { token_name: 'made' }
     const asked = sendRequest(this.#url, { method: 'POST', url: '/api/tokens/create', headers, payload })
     const answer = await this.#note(asked)

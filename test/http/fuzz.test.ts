@@ -71,6 +71,6 @@ t.test(`never answers a malformed request with an internal error (seed ${seed})`
   for (const status of [200, 204, 400, 401, 403, 404, 405, 413, 415, 419, 422]) {
     t.ok(statuses.has(status), `${status} was among the answers: ${JSON.stringify([...statuses])}`)
   }
-  const errors = svc.logs.filter((line) => JSON.parse(line).level >= 50)
+  const errors = svc.logs.filter((line) => /"level":"(error|fatal)"/.test(line))
   t.same(errors.slice(0, 3), [], 'no unexpected error was logged')
 })

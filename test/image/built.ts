@@ -135,7 +135,7 @@ t.test('runs read-only as an unprivileged user, and stops on SIGTERM', async (t)
   t.match(await run(['svc', 'config:reload'], inside), { code: 0 })
   const ended = await svc.stop()
   t.equal(ended.code, 0, 'SIGTERM', { output: ended.output })
-  t.notMatch(ended.output, /"level":[456]0/)
+  t.notMatch(ended.output, /"level":"(warn|error|fatal)"/)
 })
 
 t.test('runs on PostgreSQL and Redis', async (t) => {

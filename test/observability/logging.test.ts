@@ -1,6 +1,9 @@
 // engine: none
 import t from 'tap'
+import { logLibraries } from '../../src/observability/libraries.ts'
 import { createLogger, unmatchedPath } from '../../src/observability/logging.ts'
+import { buildTestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 /** The log output for an error. */
 function logged(err: unknown): Record<string, unknown> {
@@ -45,4 +48,55 @@ t.test('shortens possible secrets in paths without a route', async (t) => {
   ] as const) {
     t.equal(unmatchedPath(path), expected, path)
   }
+})
+
+t.test('logs responses and probes as configured', async (t) => {
+  const rows = [
+    [{}, ['/api/user 401', '/api/user 200']],
+    [{ probes: true }, ['/api/user 401', '/api/user 200', '/health/live 200', '/health/ready 200']],
+    [{ requests: 'errors', probes: true }, ['/api/user 401']],
+    [{ requests: 'none' }, []],
+  ] as const
+  for (const [log, expected] of rows) {
+    const svc = await buildTestApp(t, { settings: { log } })
+    const token = await svc.createToken(await svc.createUser())
+    for (const bearer of [null, token]) await svc.bearer(bearer, 'GET', '/api/user')
+    for (const path of ['/health/live', '/health/ready']) await svc.bearer(null, 'GET', path)
+    const lines = svc.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+    t.strictSame(
+      lines.map(({ route, status }) => `${route} ${status}`),
+      expected,
+    )
+    for (const { level, time } of lines) t.match(`${level} ${time}`, /^info \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  }
+})
+
+t.test('logs a probe that fails', async (t) => {
+  const svc = await buildTestApp(t)
+  svc.app.stopping.hasBegun = true
+  t.equal((await svc.app.inject('/health/ready')).statusCode, 503)
+  t.match(svc.logs.join(''), /"route":"\/health\/ready","status":503/)
+})
+
+t.test('logs what libraries print and the warnings of Node.js', async (t) => {
+  const lines: string[] = []
+  const kept = { ...console }
+  const printing = process.listeners('warning')
+  logLibraries(createLogger('info', { write: (line: string) => void lines.push(line) }))
+  t.teardown(() => {
+    Object.assign(console, kept)
+    process.removeAllListeners('warning')
+    for (const listener of printing) process.on('warning', listener)
+  })
+  const { warn } = console
+  warn('[WARN] %s', 'a library says')
+  process.emitWarning('old', 'DeprecationWarning')
+  await until(() => lines.length === 2)
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { level: 'warn', msg: '[WARN] a library says' },
+      { level: 'warn', msg: 'DeprecationWarning: old' },
+    ],
+  )
 })

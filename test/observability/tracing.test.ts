@@ -17,7 +17,11 @@ const failed = 2
 async function traced(t: Test, options: TestAppOptions = {}) {
   const collector = await Collector.start(t)
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
-  const svc = await buildTestApp(t, { ...options, traces: true })
+  const svc = await buildTestApp(t, {
+    ...options,
+    settings: { log: { probes: true }, ...options.settings },
+    traces: true,
+  })
   const collected = async () => {
     await svc.app.close()
     return collector
@@ -186,7 +190,7 @@ t.test('makes a span for a call to a foreign provider, without sending the trace
 })
 
 t.test('logs the trace of a caller without a collector', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: { log: { probes: true } } })
   t.equal(svc.app.tracing, null)
   const trace = sentTrace()
   const bad = [

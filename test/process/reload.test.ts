@@ -8,7 +8,7 @@ import { configLines, machineToken, nthLine, replaceFile, robot, settingsOf } fr
 import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 
-const [info, warn, error] = [30, 40, 50]
+const [info, warn, error] = ['info', 'warn', 'error']
 
 t.test('applies valid changes on SIGHUP, lists those that need a restart, and otherwise changes nothing', async (t) => {
   const svc = await startWithAda(t, {}, { clients: [robot('first')], expiration: null })

@@ -74,7 +74,7 @@ t.test('stops an idle process immediately on SIGTERM, with keep-alive connection
   const { code, stdout, stderr } = await svc.stop()
   t.equal(code, 0)
   t.equal(stderr, '')
-  t.notMatch(stdout, 'requests are still in flight', 'it did not wait for the timeout')
+  t.notMatch(stdout, 'requests in flight', 'it did not wait for the timeout')
   await Promise.all([silent.closed, idle.closed])
 })
 
@@ -112,7 +112,7 @@ t.test('answers a request whose body is still arriving', async (t) => {
   t.match(answer, 'The provided credentials are incorrect.', 'the database was available until the answer')
   t.match(answer, /^connection: close\r$/im, 'the client is asked to close the connection')
   t.equal((await svc.ended).code, 0)
-  t.notMatch(svc.stdout(), /"level":(50|60)|requests are still in flight/)
+  t.notMatch(svc.stdout(), /"level":"(error|fatal)"|requests in flight/)
 })
 
 t.test('answers logins that wait for the hashing threads', async (t) => {
@@ -144,7 +144,7 @@ t.test('rejects logins that get no hashing thread before the process must end', 
   svc.child.kill('SIGTERM')
   const answers = await Promise.all(wires.map((wire) => wire.closed))
   t.equal((await svc.ended).code, 0)
-  t.notMatch(svc.stdout(), 'requests still in flight')
+  t.notMatch(svc.stdout(), 'requests in flight')
   const checked = answers.filter((answer) => answer.startsWith('HTTP/1.1 422'))
   const rejected = answers.filter((answer) => answer.startsWith('HTTP/1.1 503'))
   t.equal(checked.length + rejected.length, wires.length)
@@ -174,7 +174,7 @@ t.test('stops in spite of a request that never ends', async (t) => {
   await isRead(svc)
   const { code, stdout } = await svc.stop()
   t.equal(code, 1, 'it logs that some requests were not finished')
-  t.match(stdout, 'stopping with requests still in flight')
+  t.match(stdout, 'stopped with requests in flight')
 })
 
 t.test('stops immediately while it waits for the database', async (t) => {
@@ -191,4 +191,27 @@ t.test('stops immediately while it waits for the database', async (t) => {
     0,
     'by its own listener: the first process of a container would ignore the signal otherwise',
   )
+})
+
+t.test('does not wait for a mail server that does not answer', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => silent.close())
+  await once(silent, 'listening')
+  const address = silent.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const now = new Date()
+  const user = { name: 'Ada', email: 'ada@example.com', createdAt: now, updatedAt: now }
+  const svc = await start(t, `mail: { url: 'smtp://127.0.0.1:${port}' }`, ({ prisma }) =>
+    prisma.user.create({ data: user }),
+  )
+  const connected = once(silent, 'connection')
+  const payload = { email: user.email }
+  t.equal((await sendRequest(svc.url, { method: 'POST', url: '/svc/forgot-password', payload })).statusCode, 200)
+  const [socket] = await connected
+  t.teardown(() => socket.destroy())
+  const { code, stdout } = await svc.stop()
+  t.equal(code, 0)
+  t.match(stdout, /"reason":"The process is ending\."/, 'the next process sends the mail')
+  t.match(stdout, /"msg":"svc has stopped after/)
+  t.notMatch(stdout, /"level":"(error|fatal)"|before background work ended/)
 })

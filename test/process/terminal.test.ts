@@ -62,7 +62,7 @@ t.test('prints readable lines at a terminal, and advice until there is a user', 
   t.equal(lines.filter((line) => /migration/.test(line)).length, 1, first.text())
   t.match(first.text(), /^\[\d\d:\d\d:\d\d\] INFO: migrations applied \{"migrations":\d+,"last":"\w+"\}$/m)
   t.match(first.text(), /^\[\d\d:\d\d:\d\d\] INFO: listening on http:/m)
-  t.match(lines.filter((line) => line !== '').at(-1), /INFO: svc has stopped$/)
+  t.match(lines.filter((line) => line !== '').at(-1), /INFO: svc has stopped after [\d.]+ s \{"ms":\d+\}$/)
 
   const create = ['user:create', '--email=ada@example.com', '--name=Ada']
   t.equal((await runCli(create, { cwd, env, input: 'correct horse\n' })).code, 0)
@@ -81,8 +81,8 @@ t.test('prints JSON where no terminal reads it, and says when it stopped', async
   await until(() => text().includes('"listening'))
   child.kill('SIGTERM')
   t.equal(await ended, 0)
-  t.match(text(), /^\{"level":30,.*"msg":"migrations applied"\}$/m)
-  t.match(text().trimEnd().split('\n').at(-1), /"msg":"svc has stopped"\}$/)
+  t.match(text(), /^\{"level":"info",.*"msg":"migrations applied"\}$/m)
+  t.match(text().trimEnd().split('\n').at(-1), /"msg":"svc has stopped after [\d.]+ s"\}$/)
 })
 
 t.test('npm start ends with npm, and frees its port', async (t) => {
@@ -112,5 +112,5 @@ t.test('npm start ends with npm, and frees its port', async (t) => {
   npm.kill('SIGTERM')
   await until(async () => !(await serves()))
   await ended
-  t.match(text(), '"msg":"svc has stopped"')
+  t.match(text(), /"msg":"svc has stopped after/)
 })

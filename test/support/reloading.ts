@@ -8,7 +8,7 @@ import { sendRequest } from './remote.ts'
 
 /** A line of the log. */
 export interface LogLine {
-  level: number
+  level: string
   msg: string
   changed?: string[]
   keys?: string[]

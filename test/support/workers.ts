@@ -5,7 +5,7 @@ import type { Running } from './process.ts'
 /** A log line of a server with workers. */
 export interface WorkerLine {
   msg?: string
-  level?: number
+  level?: string
   worker?: number
   workers?: number
   job?: string

@@ -24,7 +24,12 @@ export interface paths {
          */
         get: {
             responses: {
-                200: components["responses"]["Readiness"];
+                /** @description Whether the process can serve requests. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["Readiness"];
+                    };
+                };
             };
         };
     };
@@ -3450,12 +3455,6 @@ export interface components {
         ProviderRedirect: {
             content: {
                 "application/json": components["schemas"]["ProviderRedirect"];
-            };
-        };
-        /** @description Whether the process can serve requests. */
-        Readiness: {
-            content: {
-                "application/json": components["schemas"]["Readiness"];
             };
         };
         /** @description The new passkey. */

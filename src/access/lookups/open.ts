@@ -5,13 +5,12 @@ import { postgresqlLookups } from './postgresql.ts'
 
 /** Opens the lookups of the configured engine. */
 export async function openLookups(
-  app: Pick<FastifyInstance, 'config' | 'log' | 'metrics' | 'tracing' | 'worker'>,
+  app: Pick<FastifyInstance, 'config' | 'database' | 'metrics' | 'tracing' | 'worker'>,
 ): Promise<Lookups> {
   const { database } = app.config.current()
   if (database.engine === 'postgresql') {
     const connections = lookupConnections(app.worker)
-    const onError = (error: Error) => app.log.warn({ err: error }, 'database connection lost')
-    return postgresqlLookups(database, connections, app, onError)
+    return postgresqlLookups(database, connections, app, app.database.state)
   }
   // Loaded on demand: the native driver would cost memory on PostgreSQL.
   const { sqliteLookups } = await import('./sqlite.ts')

@@ -1,6 +1,8 @@
 import { Pool } from 'pg'
 import type { Config } from '../../config/schema.ts'
+import { refuseDuringOutage } from '../../database/outage.ts'
 import { poolOptions } from '../../database/postgresql-client.ts'
+import type { Dependency } from '../../dependencies.ts'
 import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
@@ -16,7 +18,7 @@ export function postgresqlLookups(
   { url, prepared_statements: usesStatements }: Config['database'],
   connections: number,
   watch: Watch,
-  onError: (error: Error) => void,
+  state: Dependency,
 ): Lookups {
   const pool = new Pool({
     ...poolOptions(url),
@@ -25,7 +27,7 @@ export function postgresqlLookups(
     query_timeout: 5_000,
     types: asText,
   })
-  pool.on('error', onError)
+  refuseDuringOutage(pool, state)
 
   const lookups = batchedLookups(
     ({ name, select, column, type, rowOf }) => {

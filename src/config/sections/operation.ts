@@ -1,5 +1,18 @@
 import { guardSection } from './guard.ts'
-import { duration, entry, flag, integer, list, nullable, rate, secrets, secretUrl, section, text } from './kinds.ts'
+import {
+  choice,
+  duration,
+  entry,
+  flag,
+  integer,
+  list,
+  nullable,
+  rate,
+  secrets,
+  secretUrl,
+  section,
+  text,
+} from './kinds.ts'
 
 /** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
 export const operationSections = {
@@ -67,6 +80,22 @@ export const operationSections = {
           'The port of GET /metrics on server.host. It has no authentication: keep it off the internet. docs/observability.md lists the metrics and explains traces. null turns metrics off.',
       }),
     ),
+  }),
+  log: section('The log: one JSON object per line on standard output.', {
+    level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      default: 'info',
+      description: 'The lowest level that svc logs. LOG_LEVEL overrides it.',
+    }),
+    requests: choice(['all', 'errors', 'none'], {
+      default: 'all',
+      description:
+        'Which responses svc logs: all, those with status 400 or higher, or none. Security events are logged regardless.',
+    }),
+    probes: flag({
+      default: false,
+      description:
+        'Whether svc also logs successful requests to /health/live and /health/ready. Failed ones are always logged as other requests are.',
+    }),
   }),
   audit: section('The audit trail of security events.', {
     retention: duration({ default: '400d', description: 'How long svc keeps an event.' }),

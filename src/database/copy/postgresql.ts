@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type AppliedRow, applied } from '../migrate.ts'
-import { connectionOptions } from '../postgresql-client.ts'
+import { connectClient, connectionOptions } from '../postgresql-client.ts'
 import { bookkeeping, type CopyConnection, sortTables } from './connection.ts'
 import { fromPostgresql, kindOf, postgresqlTypes, type Row, readRow, type Table, toPostgresql } from './values.ts'
 
@@ -41,7 +41,7 @@ export class PostgresqlCopy implements CopyConnection {
     })
     // A lost connection also rejects the query.
     client.on('error', () => undefined)
-    await client.connect()
+    await connectClient(client)
     return new PostgresqlCopy(client)
   }
 

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { connectionOptions } from '../postgresql-client.ts'
+import { connectClient, connectionOptions } from '../postgresql-client.ts'
 import { doubleQuoted, type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 
 /** Values stay in the text format of PostgreSQL. */
@@ -20,7 +20,7 @@ export async function openPostgresqlSource(url: string): Promise<ForeignSource> 
   })
   // A lost connection also rejects the query.
   client.on('error', () => undefined)
-  await client.connect()
+  await connectClient(client)
   // The first query of the transaction decides which state it sees.
   await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings}; SELECT 1`)
   return foreignSource({

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { errorHeaders } from '../../http/description/problems.ts'
 import { Type } from '../../json-schema.ts'
 
 const open = { access: { family: 'none' } } as const
@@ -56,7 +57,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Readiness check',
         description:
           'Pings the database, for at most two seconds. Answers 503 without the database, and from the moment that svc is asked to stop, so that a load balancer sends its requests to other replicas.',
-        response: { 200: Readiness, 503: Readiness },
+        response: { 200: Readiness, 503: { ...Readiness, headers: errorHeaders.retryAfter } },
       },
     },
     async (request, reply) => {
@@ -64,13 +65,16 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       app.worker?.reportReadinessCheck()
       // When a single worker stops, the others keep serving.
       if (app.stopping.hasBegun && !app.stopping.isReplaced)
-        return reply.code(503).send({ status: 'stopping', checks: {} })
+        return reply.code(503).header('retry-after', '1').send({ status: 'stopping', checks: {} })
       try {
         await Promise.race([app.database.ping(), silence()])
         return { status: 'ok', checks: { database: 'ok' } }
       } catch (error) {
         request.log.warn({ err: error }, 'database not responding')
-        return reply.code(503).send({ status: 'unavailable', checks: { database: 'unavailable' } })
+        return reply
+          .code(503)
+          .header('retry-after', '1')
+          .send({ status: 'unavailable', checks: { database: 'unavailable' } })
       }
     },
   )

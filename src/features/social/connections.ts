@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { createRemoteJWKSet, customFetch as fetchKeys } from 'jose'
 import {
   allowInsecureRequests,
@@ -11,6 +12,7 @@ import {
 } from 'openid-client'
 import type { Clock } from '../../clock.ts'
 import type { CurrentConfig } from '../../config/current.ts'
+import type { Dependencies } from '../../dependencies.ts'
 import { AddressRanges } from '../../http/addresses.ts'
 import { outboundFetch } from '../../http/outbound.ts'
 import { tracedFetch } from '../../observability/tracing/traced-fetch.ts'
@@ -54,13 +56,15 @@ export class Connections {
   readonly #config: CurrentConfig
   readonly #clock: Clock
   readonly #tracing: Tracing | null
+  readonly #dependencies: Dependencies
   /** By the provider's configuration, so that a changed provider reconnects. */
   readonly #made = new WeakMap<ProviderConfig, Attempt>()
 
-  constructor(parts: { config: CurrentConfig; clock: Clock; tracing: Tracing | null }) {
+  constructor(parts: Pick<FastifyInstance, 'config' | 'clock' | 'tracing' | 'dependencies'>) {
     this.#config = parts.config
     this.#clock = parts.clock
     this.#tracing = parts.tracing
+    this.#dependencies = parts.dependencies
   }
 
   /** Returns the connection to a provider. Rejects if its discovery document is unavailable. */
@@ -85,7 +89,7 @@ export class Connections {
 
   async #connect(provider: SocialProvider, now: number): Promise<Connection> {
     const { config, endpoints, issuer } = provider
-    const fetch = this.#fetchFor(config)
+    const fetch = this.#fetchFor(provider)
     const secret = provider.id === 'apple' ? await appleSecret(config, now) : (config.client_secret ?? '')
     const urls = endpoints ? Object.values(endpoints) : [issuer]
     const isPlain = urls.some((url) => url.startsWith('http:'))
@@ -116,13 +120,20 @@ export class Connections {
     return { configuration, keys: null }
   }
 
-  #fetchFor(provider: ProviderConfig): CustomFetch {
+  #fetchFor({ id, config: provider }: SocialProvider): CustomFetch {
+    const state = this.#dependencies.of(`provider:${id}`)
     // Read on each call, because a connection outlives a configuration.
     const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
     const reach = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
     const fetch = tracedFetch(reach, this.#tracing, false)
     return async (url, { method, headers, body, signal }) => {
-      const response = await fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
+      const sent = { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) }
+      const response = await fetch(url, sent).catch((error) => {
+        state.failed(error)
+        throw error
+      })
+      if (response.status >= 500) state.failed(`${new URL(url).host} answered ${response.status}`)
+      else state.worked()
       // Only requests for tokens have this method.
       if (method === 'POST') await requireTokens(response)
       return response

@@ -1,6 +1,5 @@
 // engine: none
 import t from 'tap'
-import { confirmAt } from '../../support/account-pages.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, ScriptlessBrowser } from '../../support/plain.ts'
 import { travel } from '../../support/time.ts'
@@ -96,7 +95,6 @@ t.test('leads a user without a second factor to the page that sets one up, and b
   t.match(shown, 'The page that you opened requires two-factor authentication.')
   const setup = page.replace('?', '/setup?')
   t.match(shown, `href="${setup}"`)
-  await confirmAt(t, browser, setup)
   t.equal((await browser.press(setup, 'start-two-factor')).headers.location, setup)
   const secret = /id="secret-key">([\w ]+)</.exec((await browser.open(setup)).body)?.[1]?.replaceAll(' ', '') ?? ''
   const wrong = await browser.send(setup, { code: '12' })

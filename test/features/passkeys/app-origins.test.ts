@@ -71,7 +71,7 @@ t.test('logs the key to change if a page or an app may not use passkeys', async 
     const lines = svc.logs.slice(logged).map((line) => JSON.parse(line))
     t.match(
       lines.filter(({ config_key: key }) => key),
-      [{ level: 40, config_key, reason, msg: /^passkey rejected: .*; see / }],
+      [{ level: 'warn', config_key, reason, msg: /^passkey rejected: .*; see / }],
       origin,
     )
   }

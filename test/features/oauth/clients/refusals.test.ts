@@ -100,7 +100,7 @@ t.test('logs a rejected OAuth request with the client, the reason and the key to
     await act()
     const found = warnings(svc, start)
     t.equal(found.length, 1, name)
-    t.match(found[0], { level: 40, ...facts }, name)
+    t.match(found[0], { level: 'warn', ...facts }, name)
   }
   t.notMatch(svc.logs.join(''), /a-wrong-secret|token=hidden/, 'no secret is logged')
 })

@@ -118,7 +118,7 @@ t.test('survives the deletion of an account while a page asks for consent', asyn
   const gone = deleteBefore(svc, user.id, isInsert)
   const { answer } = await ada.press(consent, { decision: 'approve' })
   t.ok(gone.done)
-  t.same([answer.statusCode, svc.logs.filter((line) => line.includes('"level":50'))], [400, []])
+  t.same([answer.statusCode, svc.logs.filter((line) => line.includes('"level":"error"'))], [400, []])
 })
 
 for (const [client, moment] of [

@@ -51,7 +51,7 @@ if (testEngine === 'postgresql') {
     t.equal(metadata.statusCode, 200, 'published documents need none')
     t.equal((await svc.app.inject('/.well-known/jwks.json')).statusCode, 200)
     t.same(
-      svc.logs.filter((line) => JSON.parse(line).level >= 50).slice(0, 2),
+      svc.logs.filter((line) => /"level":"(error|fatal)"/.test(line)).slice(0, 2),
       [],
       'an outage is not logged as an internal error',
     )
@@ -76,6 +76,6 @@ if (testEngine === 'postgresql') {
     other.close()
     t.equal((await svc.app.inject(device)).statusCode, 200)
     t.match((await browser.get(`/oauth/authorize?${authorizationQuery('web')}`)).headers.location, /\?code=/)
-    t.same(svc.logs.filter((line) => JSON.parse(line).level >= 50).slice(0, 2), [])
+    t.same(svc.logs.filter((line) => /"level":"(error|fatal)"/.test(line)).slice(0, 2), [])
   })
 }

@@ -74,7 +74,7 @@ export async function signedIn(svc: TestApp): Promise<Browser> {
   const browser = svc.browser({ origin: site, url: site })
   const answer = await browser.signIn((await svc.createUser()).email)
   if (answer.statusCode !== 200)
-    throw new Error(svc.logs.filter((line) => JSON.parse(line).level >= 40).at(-1) ?? answer.body)
+    throw new Error(svc.logs.filter((line) => /"level":"(warn|error|fatal)"/.test(line)).at(-1) ?? answer.body)
   return browser
 }
 
