@@ -5,7 +5,8 @@ const width = 120
 
 const introduction = `# yaml-language-server: $schema=./svc.schema.json
 #
-# The configuration manual of svc, and the file that \`npm start\` reads. To use another file, set SVC_CONFIG=<path>.
+# The reference of the configuration. svc does not read it: copy what you need to your own file. svc reads the file that
+# SVC_CONFIG names, otherwise svc.yaml or config/svc.yaml in its working directory.
 # Developers of svc: \`npm run config:schema\` generates this file from the descriptions in src/config/sections.
 #
 # It lists every key. Keys without a # in front have their default value, so this file behaves like an empty one. Keys

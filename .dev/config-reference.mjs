@@ -2,8 +2,8 @@
 
 const introduction = `# Configuration reference
 
-Generated from the schema by \`npm run config:schema\`. [\`config/svc.yaml\`](../config/svc.yaml) has the same texts as a
-commented file, with examples. svc reads \`config/svc.yaml\`, or the file that \`SVC_CONFIG\` names. An invalid
+Generated from the schema by \`npm run config:schema\`. [\`config/reference.yaml\`](../config/reference.yaml) has the same texts as a
+commented file, with examples. svc reads the file that \`SVC_CONFIG\` names, otherwise \`svc.yaml\` or \`config/svc.yaml\`. An invalid
 file stops the start with exit code 78 and prints every error with its line.
 
 - Any value can contain \`\${NAME}\` or \`\${NAME:-default}\`. A variable that is not set and has no default is an error.

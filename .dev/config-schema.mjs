@@ -1,4 +1,4 @@
-// Writes config/svc.yaml, config/svc.schema.json, which editors use for it, docs/configuration.md, the part `config` of
+// Writes config/reference.yaml, config/svc.schema.json, which editors use for it, docs/configuration.md, the part `config` of
 // the Helm chart's schema, and the validator. With --check it writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { VARIABLES } from '../src/config/environment.ts'
@@ -50,7 +50,7 @@ const plain = JSON.parse(JSON.stringify(configSchema))
 const schema = { $schema: 'http://json-schema.org/draft-07/schema#', ...forEditors(plain), type: 'object' }
 const chart = 'helm/svc/values.schema.json'
 const files = {
-  'config/svc.yaml': manualOf(plain, VARIABLES),
+  'config/reference.yaml': manualOf(plain, VARIABLES),
   'config/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/configuration.md': referenceOf(plain),
   'src/generated/config-validator.ts': validatorOf(rootSchema),

@@ -20,7 +20,7 @@ writeBillOfMaterials()
 function copyServer() {
   cpSync(join(root, 'dist'), join(image, 'dist'), { recursive: true, filter: (source) => !source.endsWith('.stamp') })
   cpSync(join(root, 'prisma', 'migrations'), join(image, 'prisma', 'migrations'), { recursive: true })
-  for (const file of ['svc.yaml', 'svc.schema.json']) cpSync(join(root, 'config', file), join(image, 'config', file))
+  for (const file of ['svc.yaml', 'reference.yaml', 'svc.schema.json']) cpSync(join(root, 'config', file), join(image, 'config', file))
   mkdirSync(join(image, 'bin'))
   symlinkSync('../dist/cli.js', join(image, 'bin', 'svc'))
 }

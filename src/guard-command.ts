@@ -28,11 +28,7 @@ async function test(context: CommandContext, input: Input): Promise<void> {
     throw new CommandError('<url> must be a URL, such as https://api.example.com/orders/1.')
   let place = `guard.default: ${guard.default}`
   try {
-    const original = originalRequest(
-      { headers: { 'x-original-method': method, 'x-original-url': url }, method },
-      true,
-      null,
-    )
+    const original = originalRequest({ headers: { 'x-original-method': method, 'x-original-url': url }, method }, null)
     const rule = ruleFor(original, () => input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
     if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.place ? `, ${placeText(rule.place)}` : ''}`
     const access = rule?.access ?? guard.default

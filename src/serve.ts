@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import type { BootSettings } from './boot.ts'
 import { systemClock } from './clock.ts'
+import { commandName } from './command-name.ts'
 import { isLoopback } from './config/hosts.ts'
 import { configPath, runDirectory, wantsTraces } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
@@ -10,6 +11,7 @@ import { ControlServer } from './control/server.ts'
 import { keepSnapshot } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 import type { HangUps } from './hang-ups.ts'
+import { listenHost } from './http/listen-host.ts'
 import { logLibraries } from './observability/libraries.ts'
 import { createLogger } from './observability/logging.ts'
 import { standardOutput } from './observability/output.ts'
@@ -107,7 +109,11 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   // Opens the signing keys before the first request: svc must not start if it cannot read them.
   await app.oauth.open()
   if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
-  await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
+  await app.listen({
+    host: await listenHost(server.host),
+    port: server.port,
+    listenTextResolver: (address) => `listening on ${address}`,
+  })
   reloader.start()
   hangUps.handle(
     () => void reloader.reload(),
@@ -138,7 +144,7 @@ interface Circumstances {
 
 const firstUser = `
   Create a user:
-    npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
+    ${commandName} user:create --email=you@example.com --name="Your Name" --verified
 `
 
 function whereToLook({ app, database, mail, test_page }: Config, { file, port, isUsed }: Circumstances): string {

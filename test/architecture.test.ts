@@ -9,7 +9,7 @@ const layers: readonly (readonly string[])[] = [
   ['recent.ts'],
   // The generated clients, with the database types that correspond to the schema, and the validator of the configuration.
   ['guard-rules', 'languages', 'event-types.ts', 'json-schema.ts', 'generated'],
-  ['crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts', 'compile-cache.ts', 'dependencies.ts'],
+  ['crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts', 'compile-cache.ts', 'command-name.ts', 'dependencies.ts'],
   // Infrastructure, by subject.
   ['database'],
   ['limits', 'control'],

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
@@ -20,7 +21,15 @@ import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
 import { warningsOf } from './warnings.ts'
 
-const DEFAULT_FILE = 'config/svc.yaml'
+/** The configuration without `SVC_CONFIG`: the first of these that exists. */
+const defaultFiles = ['svc.yaml', 'config/svc.yaml']
+
+/** Returns the configuration file, which need not exist, and whether `SVC_CONFIG` names it. */
+function configFile(env: Env, cwd: string): { file: string; isNamed: boolean } {
+  if (env.SVC_CONFIG) return { file: env.SVC_CONFIG, isNamed: true }
+  const found = defaultFiles.find((file) => existsSync(absolute(cwd, file)))
+  return { file: found ?? 'config/svc.yaml', isNamed: false }
+}
 
 /** Reads a text file by absolute path. */
 export type ReadFile = (path: string) => string
@@ -59,9 +68,8 @@ const validate = await createValidator(rootSchema)
 /** Loads the configuration from the environment and the file it names. Throws a ConfigError with all problems. */
 export function loadConfig(options: Options = {}): Loaded {
   const { env = process.env, cwd = process.cwd(), read = readSource } = options
-  const named = options.file ?? (env.SVC_CONFIG || undefined)
-  const file = named ?? DEFAULT_FILE
-  const found = readText(file, (path) => read(absolute(cwd, path)), named !== undefined)
+  const { file, isNamed } = options.file === undefined ? configFile(env, cwd) : { file: options.file, isNamed: true }
+  const found = readText(file, (path) => read(absolute(cwd, path)), isNamed)
   const text = found ?? ''
   const parsed = parseConfig({ text, file, env, cwd, read })
   return { ...parsed, file: found === null ? null : file, isEmpty: text.trim() === '' }
@@ -69,7 +77,7 @@ export function loadConfig(options: Options = {}): Loaded {
 
 /** Returns the absolute path of the configuration file, which need not exist. */
 export const configPath = (env: Env = process.env, cwd = process.cwd()): string =>
-  absolute(cwd, env.SVC_CONFIG || DEFAULT_FILE)
+  absolute(cwd, configFile(env, cwd).file)
 
 /** Returns the directory of the control sockets: `SVC_RUN_DIR`, or one of this user for temporary files. */
 export const runDirectory = (env: Env = process.env): string =>

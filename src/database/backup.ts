@@ -1,10 +1,22 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'libsql'
 import { DataError } from './copy/values.ts'
 import { openSqliteReader } from './database.ts'
 import { type AppliedRow, applied, appliedOf } from './migrate.ts'
 import { migrationsFolder, pendingMigrations, readMigrations } from './migrations.ts'
+import { requireReadable } from './require-readable.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 /** What a checked backup contains. */
@@ -69,7 +81,7 @@ function copyInto(source: string, file: string): void {
 
 /** Checks that a file is an intact database of this version of svc or an earlier one. Throws a DataError. */
 export function checkBackup(file: string): BackupReport {
-  if (!existsSync(file)) throw new DataError(`${file} does not exist.`)
+  requireReadable(file)
   const db = openSqliteReader(file)
   const all = (sql: string) => db.prepare(sql).raw(true).all([]) as unknown[][]
   const count = (sql: string) => Number(all(sql)[0]?.[0])
@@ -123,12 +135,20 @@ export function restore(backup: string, { target, without, now }: RestoreOptions
   try {
     copyInto(backup, fresh)
     deleteRows(fresh, without)
+    keepOwner(fresh, dirname(target))
     const former = putAside(target, `${target}.replaced-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}`)
     renameSync(fresh, target)
     return { ...report, file: target, former }
   } finally {
     rmSync(fresh, { force: true })
   }
+}
+
+/** As root, gives a file to the owner of its directory: the user that runs svc in a container. */
+function keepOwner(file: string, directory: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(directory)
+  chownSync(file, uid, gid)
 }
 
 function deleteRows(file: string, tables: readonly string[]): void {

@@ -20,10 +20,10 @@ interface Deployment {
 /** Checks a deployment and prints the results. */
 export async function doctor({ print }: Terminal, deployment: Deployment, json?: true): Promise<void> {
   const { file } = deployment
-  const { loaded, checks: ofFile } = file === undefined ? { loaded: null, checks: [] } : read(file)
+  // Without arguments, the deployment is the one that this environment configures.
+  const isOwn = deployment.address === undefined
+  const { loaded, checks: ofFile } = file === undefined && !isOwn ? { loaded: null, checks: [] } : read(file)
   const address = deployment.address ?? loaded?.config.app.url
-  if (address === undefined && file === undefined)
-    throw new CommandError('Name the deployment: svc doctor https://auth.example.com, or --config=<file>.')
   if (address !== undefined && !isOrigin(address))
     throw new CommandError('<url> must be an http or https origin without a path, such as https://auth.example.com.')
   const url = address === undefined ? null : new URL(address)
@@ -42,11 +42,17 @@ export async function doctor({ print }: Terminal, deployment: Deployment, json?:
 const lineOf = ({ check, status, message, key }: Check): string =>
   `${status.padEnd(7)}  ${check.padEnd(13)}  ${message}${key === null || status === 'ok' ? '' : ` See ${key}.`}`
 
-function read(file: string): { loaded: Loaded | null; checks: Check[] } {
+function read(file: string | undefined): { loaded: Loaded | null; checks: Check[] } {
   try {
     const loaded = loadConfig({ file })
     const warnings = loaded.warnings.map((text) => warning('configuration', text))
-    return { loaded, checks: warnings.length > 0 ? warnings : [ok('configuration', `${file} is valid.`)] }
+    return {
+      loaded,
+      checks:
+        warnings.length > 0
+          ? warnings
+          : [ok('configuration', `${loaded.file ?? 'No configuration file (all defaults)'} is valid.`)],
+    }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const checks = error.message.split('\n').map((line, index) => {

@@ -16,6 +16,18 @@ interface Given {
   folder: string
 }
 
+const refusal = 'svc test-server does not run with app.environment: production. Its passwords are public.'
+
+/** Throws if this environment is one of production, whatever the test server would use of it. */
+function refuseProduction(): void {
+  try {
+    if (loadConfig().config.app.environment === 'production') throw new CommandError(refusal)
+  } catch (error) {
+    if (error instanceof CommandError || (error instanceof ConfigError && error.isForProduction))
+      throw new CommandError(refusal)
+  }
+}
+
 const loaded = (file: string | undefined): Pick<Loaded, 'config' | 'settings' | 'placeOf'> =>
   file === undefined
     ? parseConfig({ text: '', file: 'default configuration', env: {}, cwd: process.cwd() })
@@ -23,9 +35,9 @@ const loaded = (file: string | undefined): Pick<Loaded, 'config' | 'settings' | 
 
 /** The configuration of a test server: that of the file, but on loopback, with a temporary database and no services. */
 export function testSettings({ file, port, folder }: Given): CurrentConfig {
+  refuseProduction()
   const { config: original, settings, placeOf } = loaded(file)
-  if (original.app.environment === 'production')
-    throw new CommandError('svc test-server does not run with app.environment: production. Its passwords are public.')
+  if (original.app.environment === 'production') throw new CommandError(refusal)
   const { app, server, database, session, metrics, passkeys, redis } = settings
   const changed: Settings = {
     ...settings,

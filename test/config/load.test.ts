@@ -2,7 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that very syntax is under test
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig, parseConfig } from '../../src/config/load.ts'
+import { configPath, loadConfig, parseConfig } from '../../src/config/load.ts'
 import { configOf, linesOf, problemsOf, SECRET } from './problems.ts'
 
 const MINUTE = 60_000
@@ -15,7 +15,7 @@ t.test('uses the defaults without a file', (t) => {
   t.strictSame(warnings, [])
   t.match(config, {
     app: { name: 'svc', url: 'http://localhost:8000', frontend_url: 'http://localhost:8000', secret: [] },
-    server: { host: '0.0.0.0', port: 8000, trust_proxy: [], drain: 5_000 },
+    server: { host: '::', port: 8000, trust_proxy: [], drain: 5_000 },
     database: { url: 'file:./data/svc.db', engine: 'sqlite', file: join(cwd, 'data/svc.db') },
     redis: { url: null, timeout: 1_000 },
     expiration: null,
@@ -47,9 +47,13 @@ t.test('uses the defaults without a file', (t) => {
   t.end()
 })
 
-t.test('reads config/svc.yaml or the file that SVC_CONFIG names', (t) => {
+t.test('reads svc.yaml, config/svc.yaml or the file that SVC_CONFIG names', (t) => {
   const cwd = t.testdir({ config: { 'svc.yaml': 'app: { name: One }' }, 'other.yaml': 'app: { name: Two }' })
   t.match(loadConfig({ env: {}, cwd }), { file: 'config/svc.yaml', config: { app: { name: 'One' } } })
+  const own = t.testdir({ config: { 'svc.yaml': 'app: { name: One }' }, 'svc.yaml': 'app: { name: Own }' })
+  t.match(loadConfig({ env: {}, cwd: own }), { file: 'svc.yaml', config: { app: { name: 'Own' } } })
+  t.equal(configPath({}, own), join(own, 'svc.yaml'))
+  t.testdir({ config: { 'svc.yaml': 'app: { name: One }' }, 'other.yaml': 'app: { name: Two }' })
   t.match(loadConfig({ env: { SVC_CONFIG: 'other.yaml' }, cwd }), {
     file: 'other.yaml',
     config: { app: { name: 'Two' } },

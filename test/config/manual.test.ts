@@ -11,12 +11,12 @@ import { SECRET } from './problems.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
-const manual = read('config/svc.yaml')
+const manual = read('config/reference.yaml')
 const schema = configSchema as unknown as Schema
 
 t.test('sets nothing but defaults', (t) => {
   const cwd = new URL('.', root).pathname
-  const withManual = loadConfig({ env: { SVC_CONFIG: 'config/svc.yaml' }, cwd })
+  const withManual = loadConfig({ env: { SVC_CONFIG: 'config/reference.yaml' }, cwd })
   const without = parseConfig({ text: '', file: 'svc.yaml', env: {}, cwd })
   t.strictSame(withManual.config, without.config)
   t.strictSame(withManual.warnings, [])

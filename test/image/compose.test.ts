@@ -49,6 +49,6 @@ t.test('passes configuration, environment and secrets to svc', async (t) => {
   t.equal(config.redis.url, 'redis://redis:6379')
   t.equal(config.app.environment, 'production')
   t.strictSame(warnings, [])
-  const manual = readFileSync(join(root, 'config/svc.yaml'), 'utf8')
+  const manual = readFileSync(join(root, 'config/reference.yaml'), 'utf8')
   for (const name of Object.keys(svc.environment)) t.match(manual, new RegExp(`\\b${name}\\b`), `${name} is known`)
 })

@@ -1,9 +1,20 @@
 // engine: none
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { signedInTables } from '../../src/accounts.ts'
-import { backUp, restore } from '../../src/database/backup.ts'
+import { backUp, checkBackup, restore } from '../../src/database/backup.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { openSqliteConnection } from '../../src/database/sqlite.ts'
 import { buildTestApp } from '../support/app.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
@@ -114,3 +125,47 @@ t.test('refuses files that are damaged, of another program or of a newer version
   const refused = await runCli(['backup', 'x.db'], { cwd, env: onServer })
   failed(t, refused, /^This command is for the embedded database\..*pg_dump/)
 })
+
+t.test(
+  'names the owner of a backup that it cannot read',
+  { skip: process.getuid?.() !== 0 && 'not root' },
+  async (t) => {
+    const cwd = temporaryDirectory(t)
+    const file = join(cwd, 'copied.db')
+    writeFileSync(file, '', { mode: 0o600 })
+    chmodSync(cwd, 0o755)
+    const refusal = () => {
+      process.seteuid?.(65_534)
+      try {
+        checkBackup(file)
+        return ''
+      } catch (error) {
+        return String(error)
+      } finally {
+        process.seteuid?.(0)
+      }
+    }
+    t.match(
+      refusal(),
+      /copied\.db cannot be read: it belongs to user 0 with mode 600, and this command runs as user 65534\. /,
+    )
+    chmodSync(cwd, 0o700)
+    t.match(refusal(), /copied\.db cannot be read: user 65534 may not open its directory\. /)
+  },
+)
+
+t.test(
+  'gives the database to the owner of its directory when root restores',
+  { skip: process.getuid?.() !== 0 && 'not root' },
+  async (t) => {
+    const cwd = temporaryDirectory(t)
+    const source = join(cwd, 'source.db')
+    await (await openDatabase({ engine: 'sqlite', url: `file:${source}` })).close()
+    const data = join(cwd, 'data')
+    mkdirSync(data)
+    chownSync(data, 1000, 1000)
+    const target = join(data, 'svc.db')
+    restore(source, { target, without: [], now: Date.now() })
+    t.match(statSync(target), { uid: 1000, gid: 1000 })
+  },
+)

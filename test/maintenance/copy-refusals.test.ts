@@ -31,7 +31,7 @@ t.test('explains a database that cannot be copied from or to', async (t) => {
   const folder = temporaryDirectory(t)
   const [source, target] = [await migrated(t), join(folder, 'target.db')]
   const to = `file:${target}`
-  t.match(await refusal('file:/nowhere/svc.db', to), /^The source does not exist\.$/)
+  t.match(await refusal('file:/nowhere/svc.db', to), /^\/.*(svc\.db|missing\.sqlite) does not exist\.$/)
   t.match(await refusal(`file:${source}`, `file:${source}`), /same database/)
   t.match(await refusal('mysql://root:hunter2@localhost/svc', to), /^<from> must be file:<path> or postgresql:/)
   t.match(await refusal(`file:${source}`, 'file::memory:'), /^<to> must be/)

@@ -206,7 +206,7 @@ t.test('overrides templates file by file without a restart, and survives a broke
     t.equal(answer.statusCode, 200)
     t.match(answer.body, 'id="login-submit"', broken)
     const line = JSON.parse(lines.find((text) => text.includes('invalid template')) ?? '{}')
-    t.equal(line.level, 'error')
+    t.equal(line.level, 50)
     t.ok(line.err.message.startsWith(`The template ${join(pages, 'login.eta')} cannot be rendered: `), line.err.message)
   }
   override('<%= it.nothing.at.all %>', 1, 'layout.eta')

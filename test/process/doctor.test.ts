@@ -1,4 +1,5 @@
 // engine: none
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -151,12 +152,23 @@ t.test('reports an address that does not answer, and rejects anything but an ori
   const { of, code } = await examine(t, null, `http://127.0.0.1:${await freePort()}`)
   t.match(of('reachable'), { status: 'error', message: /cannot be reached: .*ECONNREFUSED/ })
   t.equal(code, 1)
-  for (const words of [['https://auth.example.com/path'], ['auth.example.com'], ['file:///etc/passwd'], []]) {
+  for (const words of [['https://auth.example.com/path'], ['auth.example.com'], ['file:///etc/passwd']]) {
     const ended = await runCli(['doctor', ...words], { cwd: temporaryDirectory(t) })
     t.equal(ended.code, 1)
-    t.match(ended.stderr, words.length === 0 ? /^Name the deployment/ : /^<url> must be an http or https origin/)
+    t.match(ended.stderr, /^<url> must be an http or https origin/)
     t.equal(ended.stdout, '')
   }
+})
+
+t.test('checks the deployment of SVC_CONFIG without arguments', async (t) => {
+  const cwd = temporaryDirectory(t)
+  const port = await freePort()
+  writeFileSync(join(cwd, 'own.yaml'), `app: { url: 'http://localhost:${port}' }\n`)
+  const env = { SVC_CONFIG: 'own.yaml', DATABASE_URL: `file:${join(cwd, 'svc.db')}` }
+  const { stdout } = await runCli(['doctor'], { cwd, env })
+  t.match(stdout, /^ok +configuration +own\.yaml is valid\.$/m)
+  t.match(stdout, new RegExp(`http://localhost:${port} cannot be reached`))
+  t.match(stdout, /^warning +database +The database file does not exist yet/m)
 })
 
 t.test('prints one line per check, without control characters of the other side', async (t) => {

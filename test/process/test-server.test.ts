@@ -182,6 +182,8 @@ mail: { url: "file:mails" }
     stdout: '',
     stderr: /does not run with app\.environment: production/,
   })
+  const own = { cwd, env: { TMPDIR: cwd, SVC_CONFIG: 'test.yaml' } }
+  t.match(await runCli(['test-server', '--port=0'], own), { code: 1, stdout: '', stderr: /does not run with/ })
   t.match(await run('app: { nmae: x }', '--port=0'), { code: 78, stdout: '', stderr: /test\.yaml:1: app\.nmae/ })
   const { port } = await start(t)
   t.match(await run('{}', `--port=${port}`), { code: 1, stdout: '', stderr: /cannot listen on port .*EADDRINUSE/ })

@@ -10,9 +10,9 @@ interface Key<Value> {
   expected?: string
   /** Error messages do not quote the value. */
   hidden?: true
-  /** Value that config/svc.yaml shows for a key whose default is null or missing. */
+  /** Value that config/reference.yaml shows for a key whose default is null or missing. */
   example?: unknown
-  /** Entries that config/svc.yaml shows below a list or mapping. */
+  /** Entries that config/reference.yaml shows below a list or mapping. */
   entries?: readonly ExampleEntry[]
 }
 

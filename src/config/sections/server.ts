@@ -53,10 +53,10 @@ export const serverSections = {
   }),
   server: section('The listening socket.', {
     host: text({
-      default: '0.0.0.0',
+      default: '::',
       reload: 'restart',
       description:
-        'The address to listen on. 0.0.0.0 means all addresses, for containers. 127.0.0.1 accepts only local connections.',
+        'The address to listen on. :: means all addresses, also those of IPv4, and 0.0.0.0 those of IPv4 only. On a machine without IPv6, :: means 0.0.0.0. 127.0.0.1 accepts only local connections.',
     }),
     port: integer({
       default: 8000,

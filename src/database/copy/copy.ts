@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { appliedOf } from '../migrate.ts'
 import { migrationsFolder, pendingMigrations, readMigrations } from '../migrations.ts'
 import { preparePostgresql } from '../postgresql.ts'
+import { requireReadable } from '../require-readable.ts'
 import { prepareSqliteFile } from '../sqlite.ts'
 import { Checksum } from './checksum.ts'
 import type { CopyConnection, Place } from './connection.ts'
@@ -28,7 +29,7 @@ export type Progress = (table: string, rows: number, total: number) => void | Pr
  */
 export async function copyDatabase(from: Place, to: Place, progress: Progress): Promise<CopiedTable[]> {
   if (isSame(from, to)) throw new DataError('The source and the target are the same database.')
-  if (from.file !== null && !existsSync(from.file)) throw new DataError('The source does not exist.')
+  if (from.file !== null) requireReadable(from.file)
   const source = await during('source', () => openCopy(from))
   try {
     const tables = await during('source', () => readSource(source, from))

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DataError } from '../copy/values.ts'
+import { requireReadable } from '../require-readable.ts'
 import type { ForeignSource } from './source.ts'
 
 /** Opens a source in one snapshot. Throws a DataError if it cannot be used, without credentials. */
@@ -24,7 +24,7 @@ export async function openSource(url: string, password: string | null): Promise<
 }
 
 async function openFile(file: string): Promise<ForeignSource> {
-  if (!existsSync(file)) throw new DataError('The source does not exist.')
+  requireReadable(file)
   const { openSqliteSource } = await import('./sqlite.ts')
   return openSqliteSource(file)
 }

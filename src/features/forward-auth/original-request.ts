@@ -30,13 +30,15 @@ interface Claim {
 
 const invalid = (message: string): HttpError => new HttpError(400, 'invalid_original_request', message)
 
+/** Returns the 400 for a peer outside of `server.trust_proxy`. */
+export const untrustedPeer = (address: string): HttpError =>
+  invalid(`The guard answers trusted proxies only. If ${address} is your proxy, add it to server.trust_proxy.`)
+
 /**
  * Returns the request that a trusted proxy describes in its headers or, with `ownUri`, in the request itself. Throws 400
  * if a part is missing, cannot be read, or differs between two sources.
  */
-export function originalRequest(request: Asking, isTrusted: boolean, ownUri: string | null): OriginalRequest {
-  if (!isTrusted)
-    throw invalid('The guard answers trusted proxies only. Add the address of the proxy to server.trust_proxy.')
+export function originalRequest(request: Asking, ownUri: string | null): OriginalRequest {
   checkHeaders(request)
   const claims = [
     forwardedClaim(request),

@@ -8,7 +8,7 @@ import { answerOf } from '../../http/error-handler.ts'
 import { type Static, Type } from '../../json-schema.ts'
 import { callerHeaders } from './caller-headers.ts'
 import { decide, type Verdict } from './decision.ts'
-import { type OriginalRequest, originalRequest } from './original-request.ts'
+import { type OriginalRequest, originalRequest, untrustedPeer } from './original-request.ts'
 import { PhantomTokens } from './phantom-tokens.ts'
 import { signInLocation } from './sign-in-location.ts'
 
@@ -46,11 +46,12 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
     query: Static<typeof Query>,
   ) {
     const config = app.config.current()
-    const isTrusted = proxies.has(clientAddress({ ip: request.socket.remoteAddress ?? '' }))
+    const peer = clientAddress({ ip: request.socket.remoteAddress ?? '' })
     let original: OriginalRequest | null = null
     let found: Verdict
     try {
-      original = originalRequest(request, isTrusted, path)
+      if (!proxies.has(peer)) throw untrustedPeer(peer)
+      original = originalRequest(request, path)
       const readSession = () => app.sessions.read(request, reply)
       found = await decide(request, { original, readSession, findBearer, ruleName: query.rule })
     } catch (error) {

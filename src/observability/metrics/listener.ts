@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { listenHost } from '../../http/listen-host.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The metrics port is not available; the message says what to do. */
@@ -29,9 +30,10 @@ export class MetricsListener {
         response.writeHead(500).end()
       })
     })
+    const address = await listenHost(host)
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error) => reject(refused(error, port)))
-      server.listen(port, host, resolve)
+      server.listen(port, address, resolve)
     })
     this.#server = server
     this.#log.info(`metrics on port ${port}`)

@@ -13,7 +13,7 @@ t.test('answers trusted proxies only', async (t) => {
   const svc = await buildGuarded(t, rules)
   const answer = await svc.ask({ url: `${api}/public/x`, remoteAddress: '192.0.2.1' })
   t.equal(answer.statusCode, 400)
-  t.match(answer.json(), { code, message: /server\.trust_proxy/ })
+  t.match(answer.json(), { code, message: /If 192\.0\.2\.1 is your proxy, add it to server\.trust_proxy\./ })
 })
 
 t.test('answers 400 without an original URI, method or host', async (t) => {
