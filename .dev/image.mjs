@@ -2,8 +2,9 @@
 // configuration manual, the migrations, the production packages for this platform, and their bill of materials
 // (sbom.cdx.json). Set `npm_config_cpu=arm64` in the environment to build for another processor.
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { completeBill } from './bill-of-materials.mjs'
 import { productionPackages } from './production-lock.mjs'
 
 const root = resolve(import.meta.dirname, '..')
@@ -20,8 +21,9 @@ writeBillOfMaterials()
 function copyServer() {
   cpSync(join(root, 'dist'), join(image, 'dist'), { recursive: true, filter: (source) => !source.endsWith('.stamp') })
   cpSync(join(root, 'prisma', 'migrations'), join(image, 'prisma', 'migrations'), { recursive: true })
-  for (const file of ['svc.yaml', 'reference.yaml', 'svc.schema.json']) cpSync(join(root, 'config', file), join(image, 'config', file))
-  mkdirSync(join(image, 'bin'))
+  for (const file of ['svc.yaml', 'reference.yaml', 'svc.schema.json'])
+    cpSync(join(root, 'config', file), join(image, 'config', file))
+  cpSync(join(root, '.dev', 'container'), join(image, 'bin'), { recursive: true })
   symlinkSync('../dist/cli.js', join(image, 'bin', 'svc'))
 }
 
@@ -33,8 +35,15 @@ function installPackages() {
   npm('ci', '--ignore-scripts', '--no-bin-links', '--no-audit', '--no-fund', '--loglevel=error')
 }
 
-/** Types, source maps of packages, and the query compilers of other databases: half of the size, unused at run time. */
+/**
+ * Binaries for musl, which the image does not have, tests, types, source maps of packages, and the query compilers of other
+ * databases: half of the size, unused at run time.
+ */
 function removeUnread() {
+  for (const folder of foldersIn(modules)) {
+    const isTest = /^(tests?|__tests__)$/.test(basename(folder)) && existsSync(join(dirname(folder), 'package.json'))
+    if (isTest || folder.endsWith('-musl')) rmSync(folder, { recursive: true, force: true })
+  }
   const runtime = join(modules, '@prisma', 'client', 'runtime')
   const server = filesIn(join(image, 'dist')).map((file) => readFileSync(file, 'utf8'))
   for (const name of readdirSync(runtime)) {
@@ -46,9 +55,7 @@ function removeUnread() {
 
 function writeBillOfMaterials() {
   const bill = JSON.parse(npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application'))
-  // npm names it after its folder.
-  bill.metadata.component.name = read('package.json').name
-  write('sbom.cdx.json', bill)
+  write('sbom.cdx.json', completeBill(bill, { name: read('package.json').name, modules }))
   rmSync(join(image, 'package-lock.json'))
 }
 
@@ -67,6 +74,12 @@ function npm(...args) {
 function filesIn(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+function foldersIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name))
 }
 

@@ -123,16 +123,26 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
       process.exit()
     },
   )
+  const listening = app.server.address()
+  const { address, port } = typeof listening === 'object' && listening ? listening : { address: '', port: server.port }
   const directory = new RunDirectory(runDirectory(), configPath())
   if (!worker) control = await ControlServer.open(directory, async () => reloader.reload(), logger)
+  if (!worker || worker.isFirst) noteAddress(directory, address, port)
   // This comes last, because loading the OAuth library blocks the process for a moment.
   void app.oauth.prepare().then(freeStartMemory)
   if (worker && !worker.isFirst) return
   // Writes to the log stream, so that the text does not split a log line.
-  const listening = app.server.address()
-  const port = typeof listening === 'object' && listening ? listening.port : server.port
   if (config.current().app.environment !== 'development') return
   output.write(whereToLook(config.current(), { file, port, isUsed: await hasUsers(database) }))
+}
+
+/** Without a directory, the health check asks `PORT`. */
+function noteAddress(directory: RunDirectory, address: string, port: number): void {
+  try {
+    directory.noteAddress(/^(::|0\.0\.0\.0)$/.test(address) ? '127.0.0.1' : address, port)
+  } catch {
+    // The log says that the directory cannot be used, because the control socket needs it too.
+  }
 }
 
 interface Circumstances {

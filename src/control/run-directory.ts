@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The directory of the sockets of running servers. Only the user that runs svc can access it. */
@@ -22,6 +22,12 @@ export class RunDirectory {
   /** Path of a socket. */
   socket(name: string): string {
     return join(this.path, `${this.#prefix}-${name}.sock`)
+  }
+
+  /** Writes the address on which svc listens, for the health check of the image. */
+  noteAddress(host: string, port: number): void {
+    this.create()
+    writeFileSync(join(this.path, 'address'), `${host} ${port}\n`, { mode: 0o600 })
   }
 
   /** Paths of the sockets of these servers, including servers that crashed. */

@@ -2,7 +2,7 @@ import type { Command, Redis } from 'ioredis'
 import type { Dependency } from '../dependencies.ts'
 
 /** Replies of a Redis that answers and refuses to work. */
-const refusal = /^(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|NOAUTH|NOPERM)\b/
+const refusal = /^(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|NO(AUTH|PERM))\b/
 
 /** The error of `limitCommand`. */
 const timeoutText = 'Command timed out'

@@ -70,11 +70,13 @@ export function lastStage(root: Root, stage: Stage): { folder: string; env: Reco
   const folder = root.at(instructionsOf(stage, 'WORKDIR')[0] ?? '')
   for (const text of instructionsOf(stage, 'COPY')) {
     const [, from = '', to = ''] = text.split(' ')
+    // The root has only what the system needs here.
+    if (to === '/') continue
     cpSync(root.at(from), join(folder, to), { recursive: true, verbatimSymlinks: true })
   }
   for (const place of ['usr/local/lib/node_modules', 'usr/local/bin/npm']) rmSync(root.at(place), { recursive: true })
   const { PATH = '', ...env } = pairsOf(stage, 'ENV')
-  const path = PATH.replace(/\$\{PATH\}$/, root.env.PATH ?? '').replace(/^\/(?=app\/)/, root.at('/'))
+  const path = PATH.replace(/^\/app\/bin:.*$/, `${root.at('app/bin')}:${root.env.PATH}`)
   return { folder, env: { ...env, PATH: path } }
 }
 

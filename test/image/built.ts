@@ -19,7 +19,8 @@ const LARGEST = 250_000_000
 const password = 'correct horse battery staple'
 
 const read = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8')
-const [building, last] = readDockerfile(read('Dockerfile')) as [Stage, Stage]
+const stages = readDockerfile(read('Dockerfile'))
+const [building, last] = [stages.at(0), stages.at(-1)] as [Stage, Stage]
 const root = baseImage(t)
 await buildStage(root, building)
 const { folder, env } = lastStage(root, last)

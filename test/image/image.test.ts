@@ -1,5 +1,5 @@
 // engine: none
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { buildContext, commandOf, instructionsOf, pairsOf, readDockerfile } from '../support/dockerfile.ts'
@@ -10,36 +10,36 @@ const manifest = JSON.parse(read('package.json'))
 const stages = readDockerfile(read('Dockerfile'))
 const last = stages.at(-1)
 
-t.test('contains only runtime files in the last stage, and no build tools', async (t) => {
-  if (!last) return t.fail('no stage')
-  t.equal(stages.length, 2)
-  for (const { from } of stages) t.match(from, /\/node:24-slim$/, "the runtime's official image")
-  const copies = instructionsOf(last, 'COPY')
-  t.strictSame(copies, ['--from=build /build/image ./'], 'only the output of .dev/image.mjs')
-  const [removal = '', ...others] = instructionsOf(last, 'RUN')
+t.test('contains only runtime files, in layers that never had a package manager', async (t) => {
+  const [build, system] = stages
+  if (!last || !build || !system) return t.fail('no stage')
+  t.equal(stages.length, 3)
+  for (const { from } of [build, system]) t.match(from, /\/node:24-slim$/, "the runtime's official image")
+  t.equal(last.from, 'scratch')
+  t.strictSame(instructionsOf(last, 'COPY'), ['--from=system / /', '--from=build /build/image ./'])
+  t.strictSame(instructionsOf(last, 'RUN'), [])
+  const [removal = '', ...others] = instructionsOf(system, 'RUN')
   t.strictSame(others, [])
-  for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx', 'bin/corepack']) {
+  for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx', 'bin/corepack', 'bin/yarn']) {
     t.ok(removal.includes(` /usr/local/${path} `), `${path} is removed`)
   }
   t.equal(instructionsOf(last, 'USER').at(-1), '1000:1000')
   t.match(removal, 'install -d -o 1000 -g 1000 -m 700 /app/data', 'the data directory belongs to that user')
-  t.strictSame(instructionsOf(last, 'VOLUME'), ['/app/data'])
+  t.strictSame(instructionsOf(last, 'VOLUME'), [], 'containers with PostgreSQL leave no volume behind')
   t.strictSame(instructionsOf(last, 'WORKDIR'), ['/app'])
 })
 
-t.test('starts as `npm start` does, as the first process', async (t) => {
+t.test('starts with the flags of `npm start`', async (t) => {
   if (!last) return t.fail('no stage')
-  t.equal(
-    commandOf(instructionsOf(last, 'CMD')[0]).join(' '),
-    manifest.scripts.start.replace('.dev/start.mjs', 'dist/main.js'),
-  )
-  t.strictSame(commandOf(instructionsOf(last, 'ENTRYPOINT')[0]), [], 'no shell in between')
+  t.strictSame(commandOf(instructionsOf(last, 'CMD')[0]), ['start'])
+  const [, flags = ''] = /^node (.*) \S+$/.exec(manifest.scripts.start) ?? []
+  const [, own = ''] = /^node ([^"]*)"/m.exec(read('.dev/container/start').replaceAll('\\\n', '')) ?? []
+  t.strictSame(own.trim().split(/ +/), ['--disable-sigusr1', ...flags.split(' ')])
   const env = pairsOf(last, 'ENV')
-  t.match(env.PATH, /^\/app\/bin:/, 'svc is on the PATH')
+  t.match(env.PATH, /^\/app\/bin:.*:\/usr\/local\/bin:/, 'svc is on the PATH')
   t.strictSame(instructionsOf(last, 'EXPOSE'), [env.PORT])
-  const [health = ''] = instructionsOf(last, 'HEALTHCHECK')
-  t.equal(commandOf(health)[0], 'node')
-  t.match(health, '/health/live')
+  t.strictSame(commandOf(instructionsOf(last, 'HEALTHCHECK')[0]), ['healthcheck'])
+  for (const name of ['start', 'healthcheck']) t.ok(statSync(join(root, '.dev/container', name)).mode & 0o111, name)
 })
 
 t.test('has labels with this version', async (t) => {
@@ -49,7 +49,8 @@ t.test('has labels with this version', async (t) => {
   t.equal(labels['org.opencontainers.image.title'], manifest.name)
   t.equal(labels['org.opencontainers.image.licenses'], manifest.license)
   t.ok(labels['org.opencontainers.image.description'])
-  t.ok(labels['org.opencontainers.image.revision'])
+  for (const name of ['revision', 'source', 'vendor', 'base.name'])
+    t.ok(labels[`org.opencontainers.image.${name}`], name)
 })
 
 t.test('includes only the sources in the build context', async (t) => {
@@ -65,9 +66,9 @@ t.test('includes only the sources in the build context', async (t) => {
 
 t.test('matches the commands of the documentation', async (t) => {
   if (!last) return t.fail('no stage')
-  const [volume, port] = [instructionsOf(last, 'VOLUME')[0], pairsOf(last, 'ENV').PORT]
+  const { PORT: port } = pairsOf(last, 'ENV')
   for (const file of ['README.md', 'docs/deployment.md']) {
     const [command = ''] = /^docker run --detach .*$/m.exec(read(file)) ?? []
-    t.match(command, `--read-only --tmpfs /tmp --publish ${port}:${port} --volume svc-data:${volume} svc`, file)
+    t.match(command, `--read-only --tmpfs /tmp --publish ${port}:${port} --volume svc-data:/app/data svc`, file)
   }
 })

@@ -28,8 +28,8 @@ const direct: Readonly<Record<string, string>> = {
 }
 
 t.test('writes the headers and the 429 of limits in one place', async (t) => {
-  const names = ['doctor/forged-address.ts', 'errors.ts', 'http/description/problems.ts']
-  t.same(outside(/'retry-after'|x-ratelimit/i), names, 'the Retry-After of a 503, the API description, and a reader')
+  const names = ['doctor/forged-address.ts', 'errors.ts', 'features/health/routes.ts', 'http/description/problems.ts']
+  t.same(outside(/'retry-after'|x-ratelimit/i), names, 'the Retry-After of each 503, the API description, and a reader')
   t.same(outside(/'too_many_requests'/), [])
   // oidc-provider renders the page for a wrong user code only for an error of its own. Its headers come from `limits`.
   t.same(outside(/\b(HttpError\(429|(code|status)\(429|statusCode = 429)/), [

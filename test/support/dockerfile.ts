@@ -28,8 +28,9 @@ export function readDockerfile(text: string): Stage[] {
     const isLiteral = ['RUN', 'CMD', 'ENTRYPOINT', 'HEALTHCHECK'].includes(name)
     const filled = isLiteral ? rest : rest.replace(/\$\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
     if (name === 'ARG') {
-      const [key = '', value = ''] = filled.split('=')
-      values[key] = value
+      const [key = '', value] = filled.split('=')
+      // Without a value, it declares an argument of the first lines.
+      values[key] ??= value ?? ''
     }
     if (name === 'FROM') {
       const [from = '', , stage = ''] = filled.split(/\s+/)

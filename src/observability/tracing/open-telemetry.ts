@@ -19,7 +19,7 @@ import { RedactingProcessor } from './redacting-processor.ts'
 import type { SpanFacts, Tracing } from './tracing.ts'
 
 /** How long shutdown waits for the collector, in milliseconds. */
-const flushTimeout = 3_000
+const flushTimeout = 500
 
 /** Names a request's span by its route. The instrumentation would record the URL, including codes and tokens. */
 function nameAfterRoute(span: Span, request: FastifyRequest): void {
