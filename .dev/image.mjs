@@ -41,7 +41,8 @@ function installPackages() {
  */
 function removeUnread() {
   for (const folder of foldersIn(modules)) {
-    const isTest = /^(tests?|__tests__)$/.test(basename(folder)) && existsSync(join(dirname(folder), 'package.json'))
+    const isTest =
+      /^(tests?|__tests__|benchmarks?)$/.test(basename(folder)) && existsSync(join(dirname(folder), 'package.json'))
     if (isTest || folder.endsWith('-musl')) rmSync(folder, { recursive: true, force: true })
   }
   const runtime = join(modules, '@prisma', 'client', 'runtime')

@@ -2,7 +2,8 @@
 // everything again, so it is not part of `npm test`.
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t, { type Test } from 'tap'
 import { commandOf, instructionsOf, readDockerfile, type Stage } from '../support/dockerfile.ts'
 import { findPostgresql, startPostgresql } from '../support/postgresql-server.ts'
@@ -87,14 +88,17 @@ t.test('has the same packages for the other processor, with its native ones', as
 
 t.test('lists exactly the installed packages in its bill of materials', async (t) => {
   const installed = filesIn(join(folder, 'node_modules'))
-    .filter((file) => /node_modules\/(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
+    .filter((file) => basename(file) === 'package.json')
     .map((file) => JSON.parse(readFileSync(file, 'utf8')))
+    .filter(({ name, version }) => name !== undefined && version !== undefined)
     .map(({ name, version }) => `${name}@${version}`)
   const listed = billOf(folder)
   t.strictSame(listed, [...new Set(installed)].sort())
   for (const name of ['fastify', 'oidc-provider']) t.ok(listed.includes(`${name}@${dependencies[name]}`), name)
   const { bomFormat, metadata } = readJson('sbom.cdx.json')
   t.match([bomFormat, metadata.component], ['CycloneDX', { name: 'svc', type: 'application' }])
+  const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot5)
+  t.equal(await validator.validate(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8')), null, 'it is valid')
 })
 
 t.test('runs read-only as an unprivileged user, and stops on SIGTERM', async (t) => {
