@@ -20,7 +20,7 @@ export function settle(
     if (!partSchema['x-svc-fileable'] || !isMapping(part) || Object.keys(part).length !== 1) return part
     if (typeof part.file !== 'string' || part.file === '') return part
     try {
-      return read(part.file).replace(/\r?\n$/, '')
+      return contentOf(read(part.file).replace(/\r?\n$/, ''), partSchema)
     } catch (error) {
       findings.push({ path, message: `the file ${part.file} cannot be read (${fileReason(error)})` })
       return ''
@@ -28,6 +28,17 @@ export function settle(
   })
   return { value, findings }
 }
+
+/** The content of a file: several values, separated by commas, where the schema allows a list of secrets. */
+function contentOf(text: string, schema: Schema): string | string[] {
+  return typesOf(schema).includes('array') && text.includes(',') ? listOf(text) : text
+}
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
 
 /** Environment variables are text; parse them where the schema expects another type. */
 function settleText(text: string, schema: Schema): unknown {
@@ -38,11 +49,6 @@ function settleText(text: string, schema: Schema): unknown {
     return text === 'true'
   const wantsNumber = types.includes('integer') || values.some((value) => typeof value === 'number')
   if (wantsNumber && /^-?\d{1,15}$/.test(text)) return Number(text)
-  if (types.includes('array') && !types.includes('string')) {
-    return text
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '')
-  }
+  if (types.includes('array') && !types.includes('string')) return listOf(text)
   return text
 }

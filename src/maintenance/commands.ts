@@ -39,6 +39,14 @@ export const dataCommands = [
     run: async (terminal, { options: { json } }) => (await load()).status(terminal, json),
   }),
   terminalCommand({
+    name: 'secret:check',
+    summary: 'Show which data each secret of app.secret decrypts',
+    details:
+      'Reads the encrypted rows of the database and counts them by the secret that decrypts them; 1 is the first one. Changes nothing. Exits with 1 if some row needs another secret than the first, so that an old secret must stay.',
+    options: jsonOptions,
+    run: async (terminal, { options: { json } }) => (await import('./secret-check.ts')).checkSecrets(terminal, json),
+  }),
+  terminalCommand({
     name: 'backup',
     summary: 'Back up the embedded database while svc runs',
     details:

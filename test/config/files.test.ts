@@ -5,7 +5,7 @@ import { mkdirSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ConfigError } from '../../src/config/config-error.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { runCli } from '../support/process.ts'
 
 const client = (id: string, more = '') => `client_id: ${id}\ntype: public\ngrants: [device_code]\n${more}`
@@ -227,4 +227,20 @@ t.test('accepts one directory for the templates of pages and of mails', async (t
   mkdirSync(join(cwd, 'own'))
   for (const name of ['login.eta', 'verify-email.txt.eta']) writeFileSync(join(cwd, 'own', name), 'x')
   t.same(load(cwd).warnings, [])
+})
+
+t.test('reads several secrets from one file, where a list of secrets is allowed', (t) => {
+  const cwd = t.testdir({
+    secrets: 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M, 2n1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M\n',
+    one: 'a,b',
+  })
+  const parse = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd })
+  const { config } = parse('app: { secret: { file: secrets } }')
+  t.strictSame(
+    config.app.secret.map((secret) => secret.slice(0, 3)),
+    ['Wm1', '2n1'],
+  )
+  const client = 'type: confidential, grants: [client_credentials], secret: { file: one }'
+  t.equal(parse(`clients: [{ client_id: x, ${client} }]`).config.clients[0]?.secret, 'a,b', 'a client has one')
+  t.end()
 })
