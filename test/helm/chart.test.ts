@@ -115,7 +115,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     const [container] = only(resources(set('embedded')), 'Deployment').spec.template.spec.containers
     t.strictSame(instructionsOf(last, 'EXPOSE'), [String(container.ports[0].containerPort)])
     const mounted = container.volumeMounts.map(({ mountPath }: Resource) => mountPath)
-    t.ok(mounted.includes(instructionsOf(last, 'VOLUME')[0]), 'the database is on the volume')
+    t.ok(mounted.includes('/app/data'), 'the database is on the volume')
     t.ok(mounted.includes('/tmp'))
     const probes = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((name) => container[name].httpGet.path)
     t.strictSame(probes, ['/health/live', '/health/live', '/health/ready'])

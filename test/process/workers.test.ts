@@ -12,7 +12,7 @@ import { ClientLoad, isRunning, linesOf, linesWith, workersOf } from '../support
 
 /** Starts svc with two workers; both serve requests. */
 async function start(t: Test, settings: Settings = {}): Promise<Running> {
-  const server = { workers: 2, ...(settings.server as object) }
+  const server = { host: '127.0.0.1', workers: 2, ...(settings.server as object) }
   const svc = await startWithAda(t, {}, { clients: [robot('robot')], ...settings, server })
   await bothListen(svc)
   return svc
