@@ -170,7 +170,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing({ threads: hashingThreads(worker), watch: app, shared: parts.hashing }))
   await watchLegacyCosts(app)
-  const redis = await openRedis(config.current(), app.dependencies)
+  const redis = await openRedis(config, app.dependencies)
   app.decorate('redis', redis)
   const countersOr = (fallback: Counters) => (redis ? new RedisCounters(redis, fallback, logger) : fallback)
   const counters = countersOr(new DatabaseCounters(database))

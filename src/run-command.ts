@@ -79,7 +79,7 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   logLibraries(log)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
   const inDatabase = new DatabaseCounters(database)
-  const redis = await openRedis(config.current(), new Dependencies(log))
+  const redis = await openRedis(config, new Dependencies(log))
   const counters = redis ? new RedisCounters(redis, inDatabase, log) : inDatabase
   const mail = new Mail({ outbox, clock: systemClock, config, counters })
   const seal = new RecordSeal(config.current().app.secret)

@@ -9,7 +9,7 @@ import type { Config, Settings } from './config/schema.ts'
 import { RunDirectory } from './control/run-directory.ts'
 import { ControlServer } from './control/server.ts'
 import { keepSnapshot } from './database/config-snapshot.ts'
-import { openDatabase } from './database/database.ts'
+import { type Database, openDatabase } from './database/database.ts'
 import type { HangUps } from './hang-ups.ts'
 import { listenHost } from './http/listen-host.ts'
 import { logLibraries } from './observability/libraries.ts'
@@ -52,14 +52,25 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   })
   logLibraries(logger)
   if (!worker) for (const warning of warnings) logger.warn(warning)
-  const connections = transactionConnections(worker)
-  const database = await openDatabase({ ...where, file: where.file ?? undefined, logger, connections, patience })
-  const app = await buildApp({ config, database, clock: systemClock, logger, traces, worker })
+  const opened = Promise.withResolvers<Database>()
   const note = async (settings: Settings) => {
     if (worker && worker.number > 1) return
-    await keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
+    await keepSnapshot(await opened.promise, config.current().app.secret, settings, systemClock.now())
   }
   const reloader = new Reloader({ boot, files, log: logger, note, keep: worker?.keepReloaded })
+  // Before the database opens, because a reload may have changed its password.
+  if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
+  const database = await openDatabase({
+    ...where,
+    url: config.current().database.url,
+    currentUrl: () => config.current().database.url,
+    file: where.file ?? undefined,
+    logger,
+    connections: transactionConnections(worker),
+    patience,
+  })
+  opened.resolve(database)
+  const app = await buildApp({ config, database, clock: systemClock, logger, traces, worker })
   const onTimeout = () => {
     const requests = app.stopping.unanswered()
     if (requests > 0) logger.error({ requests }, 'stopped with requests in flight')
@@ -108,7 +119,6 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   })
   // Opens the signing keys before the first request: svc must not start if it cannot read them.
   await app.oauth.open()
-  if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
   await app.listen({
     host: await listenHost(server.host),
     port: server.port,

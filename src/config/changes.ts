@@ -32,7 +32,7 @@ interface Pair {
 }
 
 function changesIn({ before, after, schema, path, reload: above }: Pair): Change[] {
-  const reload = schema['x-svc-reload'] ?? above
+  const reload = hasNewCredentials(before, after, schema) ? 'live' : (schema['x-svc-reload'] ?? above)
   const [old, next] = [entriesOf(before, schema), entriesOf(after, schema)]
   if (old && next) {
     const names = [...new Set([...Object.keys(schema.properties ?? {}), ...Object.keys(next), ...Object.keys(old)])]
@@ -88,8 +88,16 @@ export function withoutRestart(running: Settings, next: Settings): Settings {
   return kept(running, next, rootSchema) as Settings
 }
 
+/** Whether two URLs differ only in user and password, which new connections use without a restart. */
+function hasNewCredentials(before: unknown, after: unknown, schema: Schema): boolean {
+  if (!schema['x-svc-url'] || typeof before !== 'string' || typeof after !== 'string' || before === after) return false
+  const [old, next] = [URL.parse(before), URL.parse(after)]
+  for (const url of [old, next]) if (url) Object.assign(url, { username: '', password: '' })
+  return old !== null && next !== null && old.host !== '' && old.href === next.href
+}
+
 function kept(running: unknown, next: unknown, schema: Schema): unknown {
-  if (schema['x-svc-reload'] === 'restart') return running
+  if (schema['x-svc-reload'] === 'restart') return hasNewCredentials(running, next, schema) ? next : running
   if (!schema.properties || !isMapping(running) || !isMapping(next) || schema['x-svc-fileable']) return next
   return Object.fromEntries(
     Object.entries(next).map(([key, value]) => [key, kept(running[key], value, schema.properties?.[key] ?? {})]),

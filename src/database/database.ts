@@ -41,6 +41,8 @@ export interface Database {
 export interface DatabaseOptions {
   engine: Engine
   url: string
+  /** The URL of new connections to PostgreSQL, whose credentials may change. Default: `url`. */
+  currentUrl?: () => string
   /** SQLite file. Default: the path in `url`. */
   file?: string | undefined
   logger?: MigrationLog | undefined
@@ -135,7 +137,7 @@ async function openPostgresql(options: DatabaseOptions): Promise<Database> {
   const { url, logger, connections = 10, openClient = newClient, prepared_statements: usesStatements = true } = options
   const state = new Dependency('database', logger)
   await preparePostgresql(url, { log: logger, usesStatements, patience: options.patience })
-  const pool = openPostgresqlPool(url, { state, max: connections })
+  const pool = openPostgresqlPool(options.currentUrl ?? (() => url), { state, max: connections })
   const naming = usesStatements ? { statementNameGenerator: statementNames() } : {}
   const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool, naming)))
   await prisma.$connect()

@@ -80,11 +80,25 @@ function tlsOptions({ sslmode, sslrootcert, sslcert, sslkey }: Record<string, st
   }
 }
 
-/** Options of every pool: connections only to a server that accepts writes, because the rows of a standby may be old. */
-export function poolOptions(url: string) {
+/**
+ * Options of every pool: connections only to a server that accepts writes, because the rows of a standby may be old.
+ * Each new connection reads the URL and its certificates again, because credentials change.
+ */
+export function poolOptions(url: () => string) {
+  let options = connectionOptions(url())
+  class CurrentClient extends PrimaryClient {
+    constructor(ofPool?: pg.ClientConfig) {
+      try {
+        options = connectionOptions(url())
+      } catch {
+        // A file that is being replaced cannot be read for a moment.
+      }
+      super({ ...ofPool, ...options })
+    }
+  }
   return {
-    ...connectionOptions(url),
-    Client: PrimaryClient,
+    ...options,
+    Client: CurrentClient,
     keepAliveInitialDelayMillis: 10_000,
     async onConnect(client: pg.ClientBase) {
       if (!(client instanceof PrimaryClient && client.isStandby)) return

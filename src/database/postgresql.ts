@@ -13,7 +13,7 @@ const maxUse = 12_000
 
 /** Opens a connection pool, which connects on first use. */
 export function openPostgresqlPool(
-  url: string,
+  url: () => string,
   options: { max?: number; state?: Dependency; maxUse?: number } = {},
 ): pg.Pool {
   const pool = new pg.Pool({

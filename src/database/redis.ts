@@ -1,4 +1,5 @@
 import type { Command, Redis } from 'ioredis'
+import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isInTransaction } from './after-commit.ts'
@@ -8,7 +9,8 @@ import { Sentinels } from './sentinel.ts'
 export type { Redis }
 
 /** The Redis of the configuration, or null without one. Commands fail immediately while svc is not connected to it. */
-export async function openRedis({ redis }: Config, dependencies: Dependencies): Promise<Redis | null> {
+export async function openRedis(config: CurrentConfig, dependencies: Dependencies): Promise<Redis | null> {
+  const { redis } = config.current()
   if (redis.url === null) return null
   // Loaded only where it is used.
   const { Redis, SentinelConnector } = await import('ioredis')
@@ -34,11 +36,18 @@ export async function openRedis({ redis }: Config, dependencies: Dependencies): 
     limitCommand(command, redis.timeout)
     return send(command, stream)
   }
+  const unwatch = config.watch(() => {
+    // The next connection uses them.
+    Object.assign(client.options, credentialsOf(config.current().redis.url ?? ''))
+  })
   let isClosed = false
   const disconnect = client.disconnect.bind(client)
   client.disconnect = (reconnect = false) => {
     isClosed = !reconnect
-    if (isClosed) breaker.close()
+    if (isClosed) {
+      unwatch()
+      breaker.close()
+    }
     disconnect(reconnect)
   }
   // The library gives up if a sentinel announces a failover while the library asks for the primary.
@@ -60,6 +69,11 @@ export async function openRedis({ redis }: Config, dependencies: Dependencies): 
     client.once('error', () => resolve())
   })
   return client
+}
+
+function credentialsOf(url: string) {
+  const { username = '', password = '' } = URL.parse(url) ?? {}
+  return { username: decodeURIComponent(username), password: decodeURIComponent(password) }
 }
 
 const delayOf = (attempts: number): number => Math.min(100 * 2 ** attempts, 5_000)

@@ -140,7 +140,7 @@ t.test('code in a transaction cannot use Redis, so its counters are in the datab
   if (!hasRedis(t)) return
   const { url } = await startRedis(t)
   const { svc } = await build(t, { redis: { url } })
-  const redis = await openRedis(svc.config.current(), svc.app.dependencies)
+  const redis = await openRedis(svc.config, svc.app.dependencies)
   t.teardown(() => redis?.disconnect())
   const rule = { max: 1, window: 60_000, block: 'window' } as const
   const hits = await svc.database.transaction(async (tx) => {

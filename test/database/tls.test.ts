@@ -21,7 +21,7 @@ if (testEngine === 'postgresql') {
 
   /** Whether the server sees an encrypted connection; the error's message if there is none. */
   async function encrypted(url: string): Promise<boolean | string> {
-    const pool = openPostgresqlPool(url, { max: 1 })
+    const pool = openPostgresqlPool(() => url, { max: 1 })
     try {
       const { rows } = await pool.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
       return rows[0].ssl

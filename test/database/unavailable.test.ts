@@ -103,7 +103,7 @@ if (testEngine === 'postgresql') {
 
   t.test('closes a connection that is used too long, with its transaction', async (t) => {
     const place = await createTestDatabase()
-    const pool = openPostgresqlPool(place.url, { max: 1, maxUse: 1_500 })
+    const pool = openPostgresqlPool(() => place.url, { max: 1, maxUse: 1_500 })
     const held = await pool.connect()
     held.on('error', () => undefined)
     await held.query('BEGIN')
@@ -146,7 +146,7 @@ if (testEngine === 'postgresql') {
 
   t.test('closes a connection whose server accepts no writes', async (t) => {
     const place = await createTestDatabase()
-    const pool = openPostgresqlPool(place.url, { max: 1 })
+    const pool = openPostgresqlPool(() => place.url, { max: 1 })
     await pool.query('SET default_transaction_read_only = on')
     t.ok(isUnavailable(await caught(pool.query('CREATE TABLE written ()'))))
     await t.resolves(pool.query('CREATE TABLE written ()'), 'the next connection may reach another server')
@@ -156,7 +156,7 @@ if (testEngine === 'postgresql') {
 
   t.test('reports an exhausted pool', async (t) => {
     const place = await createTestDatabase()
-    const pool = openPostgresqlPool(place.url, { max: 1 })
+    const pool = openPostgresqlPool(() => place.url, { max: 1 })
     const held = await pool.connect()
     pool.options.connectionTimeoutMillis = 100
     t.ok(isUnavailable(await caught(pool.query('SELECT 1'))))
@@ -172,7 +172,7 @@ if (testEngine === 'postgresql') {
       '?connect_timeout=20': 20_000,
     }
     for (const [query, timeout] of Object.entries(timeouts)) {
-      const pool = openPostgresqlPool(`postgresql://svc@localhost/svc${query}`)
+      const pool = openPostgresqlPool(() => `postgresql://svc@localhost/svc${query}`)
       t.equal(pool.options.connectionTimeoutMillis, timeout, query)
       await pool.end()
     }
@@ -217,7 +217,7 @@ if (testEngine === 'postgresql') {
       warn: (_: object, text: string) => lines.push(text),
     }
     const state = new Dependency('database', log)
-    const pool = openPostgresqlPool(`postgresql://svc@127.0.0.1:${port}/svc?connect_timeout=1`, { max: 2, state })
+    const pool = openPostgresqlPool(() => `postgresql://svc@127.0.0.1:${port}/svc?connect_timeout=1`, { max: 2, state })
     t.teardown(() => pool.end())
     // Until the outage is known, requests wait: it may be a short failover.
     const first = await Promise.all(Array.from({ length: 6 }, () => caught(pool.query('SELECT 1'))))

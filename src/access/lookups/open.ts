@@ -10,7 +10,7 @@ export async function openLookups(
   const { database } = app.config.current()
   if (database.engine === 'postgresql') {
     const connections = lookupConnections(app.worker)
-    return postgresqlLookups(database, connections, app, app.database.state)
+    return postgresqlLookups(app.config, connections, app, app.database.state)
   }
   // Loaded on demand: the native driver would cost memory on PostgreSQL.
   const { sqliteLookups } = await import('./sqlite.ts')

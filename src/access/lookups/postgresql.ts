@@ -1,5 +1,5 @@
 import { Pool } from 'pg'
-import type { Config } from '../../config/schema.ts'
+import type { CurrentConfig } from '../../config/current.ts'
 import { refuseDuringOutage } from '../../database/outage.ts'
 import { poolOptions } from '../../database/postgresql-client.ts'
 import type { Dependency } from '../../dependencies.ts'
@@ -15,13 +15,14 @@ const asText = { getTypeParser: () => (value: string) => value }
  * plans a query with an array again each time, which takes longer than running it.
  */
 export function postgresqlLookups(
-  { url, prepared_statements: usesStatements }: Config['database'],
+  config: CurrentConfig,
   connections: number,
   watch: Watch,
   state: Dependency,
 ): Lookups {
+  const { prepared_statements: usesStatements } = config.current().database
   const pool = new Pool({
-    ...poolOptions(url),
+    ...poolOptions(() => config.current().database.url),
     application_name: 'svc lookups',
     max: connections,
     query_timeout: 5_000,

@@ -94,7 +94,7 @@ export const serverSections = {
       format: 'database-url',
       reload: 'restart',
       description:
-        'file:<path> is embedded SQLite, for one node. postgresql://user:password@host:port/name is for several nodes; ?sslmode=verify-full&sslrootcert=/etc/svc/ca.pem encrypts the connection, and docs/deployment.md lists the other parameters. The default needs no installation.',
+        'file:<path> is embedded SQLite, for one node. postgresql://user:password@host:port/name is for several nodes; ?sslmode=verify-full&sslrootcert=/etc/svc/ca.pem encrypts the connection, and docs/deployment.md lists the other parameters. A new user or password needs no restart. The default needs no installation.',
     }),
     prepared_statements: flag({
       default: true,
@@ -110,7 +110,7 @@ export const serverSections = {
         reload: 'restart',
         example: 'redis://localhost:6379',
         description:
-          'The address, redis://… or rediss://…. By default svc uses the database instead of Redis. With sentinels, its host is the name of the primary in Redis Sentinel, without a port: redis://:password@mymaster.',
+          'The address, redis://… or rediss://…. By default svc uses the database instead of Redis. With sentinels, its host is the name of the primary in Redis Sentinel, without a port: redis://:password@mymaster. A new user or password needs no restart.',
       }),
     ),
     sentinels: list(
