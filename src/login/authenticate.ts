@@ -46,6 +46,7 @@ export async function authenticate(
     throw error
   }
   if (!found || match === 'none' || found.user.disabled) {
+    attempt.failed()
     noteFailure(request, credentials.channel, found, attempt)
     return null
   }

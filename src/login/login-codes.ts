@@ -161,6 +161,7 @@ export class LoginCodes {
       throw error
     }
     if (!proved) {
+      attempt.failed()
       this.#noteFailure(request, found, attempt)
       return null
     }

@@ -6,11 +6,12 @@ import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
-import { type Counters, hitInTurn, type LimitRule, type NamedHit, takeBack } from '../limits/counters.ts'
+import { type Counters, type Hit, hitInTurn, type LimitRule, type NamedHit, takeBack } from '../limits/counters.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
+import { AttemptsInFlight } from './attempts-in-flight.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
 import {
@@ -35,6 +36,8 @@ const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
 export interface Attempt {
   /** The attempt succeeded; clears its failures. */
   succeeded(): Promise<void>
+  /** The attempt failed; it stays counted. */
+  failed(): void
   /** The attempt was not made; takes it back. */
   withdrawn(): Promise<void>
   /** Whether a failure of this attempt blocks the next one. */
@@ -67,12 +70,14 @@ interface Counted {
 /**
  * Limits failed passwords and second factors at all entry points: by account and address, and by account in the long
  * run. Uses the counters directly, because @fastify/rate-limit cannot take back the hit of an attempt that succeeds, and
- * has no growing delays. An attempt counts before the password is hashed.
+ * has no growing delays. An attempt counts before the password is hashed, and one beyond the limit waits up to a second
+ * for the attempts in flight.
  */
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #counters: Counters
   readonly #address: AddressLimit
+  readonly #inFlight = new AttemptsInFlight()
   readonly #keys: readonly MacKey[]
 
   constructor(config: CurrentConfig, counters: Counters) {
@@ -138,12 +143,11 @@ export class LoginLimiter {
     { account, find, here, everywhere, rule, rate, address, fields, channel }: Counted,
   ): Promise<Attempt> {
     const { clock, metrics } = request.server
-    const now = clock.now()
-    const refuse = (until: number, max: number) => {
+    const refuse = (block: { max: number; until: number; now: number }) => {
       metrics?.login(channel, 'limited')
       // Without an event: an attacker could fill the table. The line lets fail2ban count these attempts too.
       request.log.info({ event: 'login_limited', ip: clientAddress(request), channel }, 'sign-in rejected by a limit')
-      throw tooManyRequests({ max, until, now }, { message: lockedOut, fields })
+      throw tooManyRequests(block, { message: lockedOut, fields })
     }
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
     const isKnown = await this.#isKnownBrowser(request, account, find)
@@ -153,27 +157,50 @@ export class LoginLimiter {
     const global: NamedHit | null = isKnown ? null : { name: everywhere, rule }
     // In this order: attempts that one address may not make do not count against the account.
     const asked = [wide, local, global].filter((each) => each !== null)
-    const hits = await hitInTurn(this.#counters, asked, now)
     const undone = asked.map(({ name }) => ({ name, change: 'undo' }) as const)
-
-    const [last, refused] = [hits.at(-1), asked[hits.length - 1]]
-    if (last && refused && !last.allowed) {
+    let hits: Hit[] = []
+    const blockNow = async () => {
+      hits = await hitInTurn(this.#counters, asked, clock.now())
+      const [last, counter] = [hits.at(-1), asked[hits.length - 1]]
+      if (!last || !counter || last.allowed) return null
       await takeBack(this.#counters, undone.slice(0, hits.length - 1))
-      return refuse(last.until, refused.rule.max)
+      return { name: counter.name, max: counter.rule.max, until: last.until, now: clock.now() }
     }
+    let block = await blockNow()
+    const mayEnd = () => block !== null && this.#inFlight.mayEnd(block.name, block)
+    if (mayEnd()) {
+      await this.#inFlight.wait(account, limitedAddress(request.ip), async () => {
+        block = await blockNow()
+        return !mayEnd()
+      })
+      if (block) this.#inFlight.settled(block.name, block.until)
+    }
+    if (block) return refuse(block)
     const isReached = (counter: NamedHit | null): boolean => {
       const hit = counter && hits[asked.indexOf(counter)]
       return hit?.allowed === true && counter !== null && hit.count >= counter.rule.max
     }
     const isLocking = isReached(global)
+    asked.forEach(({ name }, index) => {
+      const hit = hits[index]
+      if (hit?.allowed && hit.count === 1) this.#inFlight.restarted(name)
+    })
     return {
       isLast: isLocking || isReached(local),
       isLocking,
-      succeeded: () =>
-        takeBack(
+      succeeded: async () => {
+        this.#inFlight.restarted(here)
+        await takeBack(
           this.#counters,
           asked.map((counter) => ({ name: counter.name, change: counter === local ? 'reset' : 'undo' })),
-        ),
+        )
+      },
+      failed: () => {
+        asked.forEach(({ name }, index) => {
+          const hit = hits[index]
+          if (hit?.allowed) this.#inFlight.failed(name, hit.resetsAt)
+        })
+      },
       withdrawn: () => takeBack(this.#counters, undone),
     }
   }

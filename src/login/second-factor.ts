@@ -144,6 +144,7 @@ export class SecondFactor {
       await attempt.succeeded()
       return true
     }
+    attempt.failed()
     const facts = { userId: user.id, reason: 'wrong_code', data: { channel } }
     const lockout = attempt.isLast ? [{ type: 'lockout', ...facts } as const] : []
     await recordEvents(this.#database, eventContext(request), { type: 'two_factor_failed', ...facts }, ...lockout)

@@ -47,13 +47,17 @@ export class ClientLimits {
   async attempt(name: string, isRight: boolean): Promise<boolean> {
     const rate = this.#config.current().rate_limits.token
     const now = this.#clock.now()
-    if (rate === null || (isRight && !this.isSuspect(name, now))) return isRight
+    if (rate === null) return isRight
+    if (isRight) {
+      // Without counting, so that parallel requests with the right secret do not use up the limit.
+      await this.check(name)
+      return true
+    }
     // Synchronously, so that concurrent guesses after the first wrong one count in advance.
     this.#suspect(name, now + rate.window)
     const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
     if (!hit.allowed) throw tooManyFailures({ max: rate.max, until: hit.until, now })
-    if (isRight) await this.#counters.undo(name)
-    return isRight
+    return false
   }
 
   /** Tests whether the pair failed recently in this process, so that its counter decides. */

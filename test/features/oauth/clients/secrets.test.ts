@@ -145,6 +145,8 @@ t.test('limits failures by client and address, at all endpoints together', async
   for (let n = 0; n < 4; n++) await guess('/oauth/token')
   t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200)
   t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'a success does not count')
+  const parallel = await Promise.all(Array.from({ length: 20 }, () => guess('/oauth/token', 'a', secret)))
+  t.same([...new Set(parallel.map(({ statusCode }) => statusCode))], [200], 'nor do parallel ones')
 })
 
 t.test('answers no more than the limit of concurrent guesses', async (t) => {
