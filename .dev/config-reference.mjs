@@ -10,7 +10,7 @@ file stops the start with exit code 78 and prints every error with its line.
 - Any secret can be \`{ file: /run/secrets/name }\`.
 - Environment variables that override the file: \`SVC_URL\` (\`app.url\`), \`PORT\` (\`server.port\`), \`DATABASE_URL\`
   (\`database.url\`), \`REDIS_URL\` (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\`
-  (\`stateful\`, comma-separated). In development, \`PORT\` alone also moves an \`app.url\` such as \`http://localhost:8000\`.
+  (\`stateful\`, comma-separated), \`LOG_LEVEL\` (\`log.level\`), \`HTTPS_PROXY\` and \`NO_PROXY\` (\`outbound\`). In development, \`PORT\` alone also moves an \`app.url\` such as \`http://localhost:8000\`.
 - Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`. The numbers and keys that earlier versions used instead still work
   ([upgrading.md](upgrading.md#configuration)).
 - *live*: a change takes effect within seconds ([reload.md](reload.md)). *restart*: a change takes effect with the next start.

@@ -24,12 +24,20 @@ const commaList = (text: string) =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
 
+/** As in other programs, the scheme is optional. */
+const proxyUrl = (text: string) => (text === '' || text.includes('://') ? asIs(text) : `http://${text}`)
+const spacedList = (text: string) => (text.trim() === '' ? undefined : text.trim().split(/[,\s]+/))
+
 /** The environment variables that override the file. */
 export const VARIABLES: readonly Variable[] = [
   { name: 'SVC_URL', path: ['app', 'url'], read: asIs },
   { name: 'PORT', path: ['server', 'port'], read: asIs },
   { name: 'DATABASE_URL', path: ['database', 'url'], read: asIs },
   { name: 'REDIS_URL', path: ['redis', 'url'], read: asIs },
+  { name: 'https_proxy', path: ['outbound', 'proxy'], read: proxyUrl },
+  { name: 'HTTPS_PROXY', path: ['outbound', 'proxy'], read: proxyUrl },
+  { name: 'no_proxy', path: ['outbound', 'no_proxy'], read: spacedList },
+  { name: 'NO_PROXY', path: ['outbound', 'no_proxy'], read: spacedList },
   { name: 'LOG_LEVEL', path: ['log', 'level'], read: asIs },
   { name: 'SVC_SECRET', path: ['app', 'secret'], read: (text) => (text === '' ? undefined : commaList(text)) },
   // An empty list is meaningful: only app.url itself is stateful then.

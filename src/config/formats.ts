@@ -51,6 +51,10 @@ export const formats = {
     matches: isDatabaseUrl,
   },
   'redis-url': { expected: 'redis://… or rediss://…', matches: (text) => hasProtocol(text, ['redis:', 'rediss:']) },
+  'proxy-url': {
+    expected: 'http://host:port or https://host:port, with an optional user and password',
+    matches: (text) => hasProtocol(text, ['http:', 'https:']),
+  },
   'host-port': {
     expected: 'a host with an optional port, such as sentinel.internal:26379 or [::1]:26379',
     matches: (text) => isStatefulHost(text) && !text.includes('*'),

@@ -58,7 +58,7 @@ async function checkWritable(directory: string): Promise<void> {
 }
 
 /** Checks that the mail server accepts a connection and the credentials. Sends no mail. */
-export async function checkMail({ mail, app }: Config): Promise<Check[]> {
+export async function checkMail({ mail, app, outbound }: Config): Promise<Check[]> {
   const key = 'mail.url'
   if (mail.url === 'log:') {
     const make = app.environment === 'production' ? failure : warning
@@ -69,7 +69,7 @@ export async function checkMail({ mail, app }: Config): Promise<Check[]> {
       await checkWritable(mail.url.slice('file:'.length))
       return [warning('mail', 'Mails are written to files and reach no one.', key)]
     }
-    const { isEncrypted, isAuthenticated } = await verifySmtp(mail)
+    const { isEncrypted, isAuthenticated } = await verifySmtp(mail, outbound)
     const as = isAuthenticated ? ' and the credentials' : ''
     if (isEncrypted || isLoopback(new URL(mail.url).hostname))
       return [ok('mail', `The mail server accepts the connection${as}.`)]

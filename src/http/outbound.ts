@@ -1,7 +1,9 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
+import type { Config } from '../config/schema.ts'
 import { isPublicAddress } from './addresses.ts'
+import { proxyFor } from './egress.ts'
 
 /** Fetches a URL that a third party chose. */
 export type OutboundFetch = (input: string | Request | URL, init?: RequestInit) => Promise<Response>
@@ -17,10 +19,14 @@ const bodiless = new Set([204, 205, 304])
 
 /**
  * Creates a fetch that reaches only public addresses and those that `isAllowed` accepts. It checks the address that it
- * connects to, which prevents DNS rebinding. It does not follow redirects. It rejects forbidden addresses, oversized
- * responses and timeouts.
+ * connects to, which prevents DNS rebinding. A call through `outbound.proxy` checks only an address in the URL, because the
+ * proxy resolves the names. It does not follow redirects. It rejects forbidden addresses, oversized responses and
+ * timeouts.
  */
-export function outboundFetch(isAllowed: (address: string, url: URL) => boolean): OutboundFetch {
+export function outboundFetch(
+  outbound: () => Config['outbound'],
+  isAllowed: (address: string, url: URL) => boolean,
+): OutboundFetch {
   return async (input, init = {}) => {
     const { method, headers, body, signal } = init
     // The other options of fetch do not apply here.
@@ -39,6 +45,7 @@ export function outboundFetch(isAllowed: (address: string, url: URL) => boolean)
       method: sent.method,
       headers: Object.fromEntries(sent.headers),
       body: Buffer.from(await sent.arrayBuffer()),
+      proxy: proxyFor(outbound(), host, url.port || (url.protocol === 'https:' ? '443' : '80')),
       lookup: guardedLookup(isReachable),
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     })
@@ -71,16 +78,20 @@ interface Call {
   method: string
   headers: Record<string, string>
   body: Buffer
+  /** Null for a direct call. */
+  proxy: string | null
+  /** Not called for a call through a proxy. */
   lookup: LookupFunction
   signal: AbortSignal
 }
 
-async function ask(url: URL, { body, ...options }: Call): Promise<IncomingMessage> {
+async function ask(url: URL, { body, proxy, ...options }: Call): Promise<IncomingMessage> {
   // On first use, because an import of `node:http` also loads the implementation of fetch.
-  const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  const { Agent, request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   return new Promise((resolve, reject) => {
-    // No agent: connections must not be shared between requests with different permissions.
-    const sent = request(url, { ...options, agent: false })
+    // Connections must not be shared between requests with different permissions.
+    const agent = proxy === null ? false : new Agent({ proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } })
+    const sent = request(url, { ...options, agent })
     sent.once('error', reject)
     sent.once('response', resolve)
     // Node reports an unrequested protocol upgrade only by closing the connection.

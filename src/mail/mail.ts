@@ -169,8 +169,9 @@ class Postman {
 
   async #transport(mail: Config['mail']): Promise<Transport> {
     const { url, tls, ca_file } = mail
-    const target = JSON.stringify([url, tls, ca_file])
-    const transport = this.#open?.target === target ? null : await this.#openTransport(mail)
+    const { outbound } = this.#config.current()
+    const target = JSON.stringify([url, tls, ca_file, outbound.proxy, outbound.no_proxy])
+    const transport = this.#open?.target === target ? null : await this.#openTransport(mail, outbound)
     // A concurrent call may have opened the transport meanwhile.
     if (transport && this.#open?.target !== target) {
       this.close()
@@ -187,8 +188,8 @@ declare module 'fastify' {
   }
 }
 
-/** Opens the transport of the section `mail`. */
-export type OpenTransport = (mail: Config['mail']) => Promise<Transport>
+/** Opens the transport of the sections `mail` and `outbound`. */
+export type OpenTransport = (mail: Config['mail'], outbound: Config['outbound']) => Promise<Transport>
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance, open: OpenTransport = openTransport): void {

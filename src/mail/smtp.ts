@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { createTransport, type NodemailerError } from 'nodemailer'
+import httpProxyClient from 'nodemailer/lib/smtp-connection/http-proxy-client.js'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import type { Config } from '../config/schema.ts'
 import { certificateHint } from '../crypto/tls-errors.ts'
+import { proxyFor } from '../http/egress.ts'
 import { UndeliverableError } from '../jobs/lane.ts'
 import { composed, type Transport } from './message.ts'
 
@@ -23,7 +26,8 @@ function serverOf({ url: text, tls, ca_file }: Relay) {
     requireTLS: tls === 'required',
     ignoreTLS: tls === 'none',
     ...(ca_file !== null && { tls: { ca: readFileSync(ca_file, 'utf8') } }),
-    ...(url.port && { port: Number(url.port) }),
+    // The ports of submission, with TLS from the start (RFC 8314 section 3.3) and with STARTTLS (RFC 6409).
+    port: Number(url.port || (url.protocol === 'smtps:' ? 465 : 587)),
     ...(user && { auth: { user, pass } }),
     ...timeouts,
   }
@@ -31,9 +35,14 @@ function serverOf({ url: text, tls, ca_file }: Relay) {
 }
 
 /** Connects and authenticates without sending a mail. Rejects without repeating a secret. */
-export async function verifySmtp(relay: Relay): Promise<{ isEncrypted: boolean; isAuthenticated: boolean }> {
+export async function verifySmtp(
+  relay: Relay,
+  outbound: Config['outbound'],
+): Promise<{ isEncrypted: boolean; isAuthenticated: boolean }> {
   const { server, secrets } = serverOf(relay)
-  const connection = new SMTPConnection(server)
+  const proxy = proxyFor(outbound, server.host, String(server.port))
+  const tunnel = proxy === null ? {} : { connection: await openTunnel(proxy, server.port, server.host) }
+  const connection = new SMTPConnection({ ...server, ...tunnel })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   connection.on('error', reject)
   connection.connect((error?: Error | null) => {
@@ -52,11 +61,20 @@ export async function verifySmtp(relay: Relay): Promise<{ isEncrypted: boolean; 
   }
 }
 
+const openTunnel = (proxy: string, port: number, host: string) =>
+  new Promise<Socket>((resolve, reject) => {
+    httpProxyClient(proxy, port, host, { timeout: timeouts.connectionTimeout }, (error, socket) =>
+      socket ? resolve(socket) : reject(error ?? new Error('the proxy did not connect')),
+    )
+  })
+
 /** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS as `mail.tls` says. */
-export function smtpTransport(relay: Relay): Transport {
+export function smtpTransport(relay: Relay, outbound: Config['outbound']): Transport {
   const { server, secrets } = serverOf(relay)
+  const proxy = proxyFor(outbound, server.host, String(server.port))
   const pool = createTransport({
     ...server,
+    ...(proxy !== null && { proxy }),
     pool: true,
     socketCloseTimeout: 1_000,
     idleTimeout: 30_000,

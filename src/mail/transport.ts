@@ -6,12 +6,12 @@ import { forTerminal } from '../observability/terminal.ts'
 import { composed, type Transport } from './message.ts'
 
 /** A way to send mail. */
-export async function openTransport(mail: Config['mail']): Promise<Transport> {
+export async function openTransport(mail: Config['mail'], outbound: Config['outbound']): Promise<Transport> {
   const { url } = mail
   if (url === 'log:') return printing
   if (url.startsWith('file:')) return writingTo(url.slice('file:'.length))
   const { smtpTransport } = await import('./smtp.ts')
-  return smtpTransport(mail)
+  return smtpTransport(mail, outbound)
 }
 
 /** Prints the readable part of a mail. */

@@ -86,7 +86,10 @@ async function send(
   const ranges = new AddressRanges(outbound.allow_private)
   // The receivers belong to the operator, who may correlate their logs with those of svc.
   const fetch = tracedFetch(
-    outboundFetch((address) => ranges.has(address)),
+    outboundFetch(
+      () => outbound,
+      (address) => ranges.has(address),
+    ),
     tracing,
     true,
   )

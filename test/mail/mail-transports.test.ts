@@ -5,6 +5,7 @@ import t from 'tap'
 import { openTransport } from '../../src/mail/transport.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { minute, second } from '../support/clock.ts'
+import { directly } from '../support/forward-proxy.ts'
 import { temporaryDirectory } from '../support/process.ts'
 import { parseMail, SmtpReceiver } from '../support/smtp.ts'
 
@@ -79,7 +80,7 @@ t.test('log: prints the text of the mail', async (t) => {
     date: new Date(0),
     name: '1',
   }
-  await (await openTransport({ url: 'log:', tls: null, ca_file: null, from: '' })).send(
+  await (await openTransport({ url: 'log:', tls: null, ca_file: null, from: '' }, directly)).send(
     message,
     new AbortController().signal,
   )

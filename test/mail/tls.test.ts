@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { verifySmtp } from '../../src/mail/smtp.ts'
 import { buildTestApp } from '../support/app.ts'
+import { directly } from '../support/forward-proxy.ts'
 import { SmtpReceiver } from '../support/smtp.ts'
 import { Authority } from '../support/tls-proxy.ts'
 
@@ -60,7 +61,7 @@ t.test('a server without STARTTLS gets no mail and no password if tls is require
   t.match(String(reason), /does not offer STARTTLS\. Use smtps:.*or set mail\.tls to opportunistic/)
   t.strictSame([received, passwords], [[], []])
   await t.rejects(
-    verifySmtp({ url, tls: 'required', ca_file: null }),
+    verifySmtp({ url, tls: 'required', ca_file: null }, directly),
     /does not offer STARTTLS/,
     'the doctor says it too',
   )

@@ -62,12 +62,33 @@ export const operationSections = {
         'All requests from one address. Counted over all replicas with Redis, by each replica without. null means no limit, because a proxy in front may do this better.',
     }),
   }),
-  outbound: section('Outbound requests to clients, identity providers and webhooks.', {
+  outbound: section('Outbound requests to clients, identity providers and webhooks, and mail.', {
     allow_private: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
       description:
         'Private address ranges that outbound requests may reach. None by default, so that URLs from others cannot reach your internal network.',
     }),
+    proxy: nullable(
+      secretUrl({
+        format: 'proxy-url',
+        example: 'http://proxy.internal:3128',
+        description:
+          'The HTTP proxy for requests to identity providers, clients and webhooks, and for mail. svc uses CONNECT for https and mail. The proxy resolves the names, so svc checks private addresses only of direct calls and of addresses in URLs: let the proxy refuse your internal network. null calls directly.',
+      }),
+    ),
+    no_proxy: list(
+      text({
+        pattern: '^\\S+$',
+        expected: 'a host, .domain, an address or a range, without spaces',
+        description: 'A host.',
+      }),
+      {
+        default: [],
+        example: ['.internal', '10.0.0.0/8'],
+        description:
+          'Hosts that svc calls without the proxy: a name with its subdomains, .name for its subdomains only, an address or a range of addresses, each with an optional port, or *. Calls to this machine never use the proxy. A range applies to URLs with an address, not to names.',
+      },
+    ),
   }),
   metrics: section('Metrics for Prometheus.', {
     port: nullable(

@@ -123,8 +123,9 @@ export class Connections {
   #fetchFor({ id, config: provider }: SocialProvider): CustomFetch {
     const state = this.#dependencies.of(`provider:${id}`)
     // Read on each call, because a connection outlives a configuration.
-    const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
-    const reach = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
+    const outbound = () => this.#config.current().outbound
+    const isListed = (address: string) => new AddressRanges(outbound().allow_private).has(address)
+    const reach = outboundFetch(outbound, (address) => provider.allow_private_addresses || isListed(address))
     const fetch = tracedFetch(reach, this.#tracing, false)
     return async (url, { method, headers, body, signal }) => {
       const sent = { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) }

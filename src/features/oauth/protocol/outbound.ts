@@ -22,7 +22,10 @@ export function clientFetch(
       .filter((uri) => uri !== undefined && uri !== null)
       .map((uri) => new URL(uri).href),
   )
-  const fetch = outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
+  const fetch = outboundFetch(
+    () => outbound,
+    (address, url) => ranges.has(address) || named.has(url.href),
+  )
   // The clients belong to the operator, who may correlate their logs with those of svc.
   const traced = tracedFetch(fetch, tracing, true)
   return async (input, init) => {

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { AddressRanges, isPublicAddress } from '../../../../src/http/addresses.ts'
 import { outboundFetch } from '../../../../src/http/outbound.ts'
 import type { Settings } from '../../../support/app.ts'
+import { directly } from '../../../support/forward-proxy.ts'
 import { assertion, buildServer, credentials, machine, newKey, post } from './parties.ts'
 
 /** A server on loopback that counts its connections. */
@@ -22,8 +23,9 @@ async function listen(t: Test, answer: RequestListener) {
   return { seen, port: typeof address === 'object' && address ? address.port : 0 }
 }
 
-const strictFetch = outboundFetch(() => false)
-const everybody = outboundFetch(() => true)
+const direct = () => directly
+const strictFetch = outboundFetch(direct, () => false)
+const everybody = outboundFetch(direct, () => true)
 
 t.test('classifies public and private addresses', async (t) => {
   const special = `0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255
@@ -50,11 +52,11 @@ t.test('never connects to a private address, however it is written', async (t) =
   }
   t.equal(seen.connections, 0, 'not even a connection was made')
   t.equal(await (await everybody(`http://localhost:${port}/`)).text(), 'ok', 'the server was running')
-  const within = outboundFetch((address) => new AddressRanges(['127.0.0.0/8', '::1/128']).has(address))
+  const within = outboundFetch(direct, (address) => new AddressRanges(['127.0.0.0/8', '::1/128']).has(address))
   for (const host of ['127.0.0.1', '2130706433', 'localhost']) {
     t.equal((await within(`http://${host}:${port}/`)).status, 200, `${host} is in a configured range`)
   }
-  const elsewhere = outboundFetch((address) => new AddressRanges(['10.0.0.0/8']).has(address))
+  const elsewhere = outboundFetch(direct, (address) => new AddressRanges(['10.0.0.0/8']).has(address))
   await t.rejects(elsewhere(`http://localhost:${port}/`), /not a public address/)
 })
 
