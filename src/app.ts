@@ -35,6 +35,7 @@ import emailCode from './features/email-code/routes.ts'
 import verificationPages from './features/email-verification/pages/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import errorReference from './features/error-reference/routes.ts'
+import { addGuardPort } from './features/forward-auth/guard-port.ts'
 import forwardAuth from './features/forward-auth/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
@@ -189,6 +190,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   })
 
   addGracefulStop(app)
+  addGuardPort(app)
   addBackground(app)
   addOutbox(app)
   addMail(app, parts.openTransport)

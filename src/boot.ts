@@ -10,7 +10,7 @@ import { MigrationError } from './database/migrations.ts'
 import { PoolerError } from './database/pooler.ts'
 import { isUnavailable } from './database/unavailable.ts'
 import { reasonOf } from './dependencies.ts'
-import { MetricsPortError } from './observability/metrics/listener.ts'
+import { PortError } from './http/listen.ts'
 import { forTerminal } from './observability/terminal.ts'
 
 /** Configuration at boot. */
@@ -78,7 +78,7 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 
 /** Returns a message for errors that an operator can fix; null for bugs. */
 function explanation(error: Error): string | null {
-  if ([ConfigError, MigrationError, PoolerError, MetricsPortError, StartError].some((kind) => error instanceof kind))
+  if ([ConfigError, MigrationError, PoolerError, PortError, StartError].some((kind) => error instanceof kind))
     return error.message
   if ('syscall' in error && ['listen', 'bind'].includes(String(error.syscall)) && 'port' in error) {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message

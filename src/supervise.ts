@@ -35,7 +35,7 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
   // Loaded only with metrics, for the memory of the primary.
   const { WorkerMetrics } = wanted.port === null ? { WorkerMetrics: null } : await import('./workers/worker-metrics.ts')
   const metrics = WorkerMetrics && new WorkerMetrics(() => primary.running())
-  const primary = new Primary({ count, files, log, metrics })
+  const primary = new Primary({ count, port: server.port, files, log, metrics })
   if (metrics && wanted.port !== null) {
     const listener = new MetricsListener(async () => metrics.text(await primary.metrics()), log)
     await listener.open({ host: server.host, port: wanted.port })

@@ -1,5 +1,5 @@
 -- The action lua.svc-guard asks svc whether a request may pass (HAProxy 2.6 or later).
--- Usage: http-request lua.svc-guard http://127.0.0.1:8000/svc/guard
+-- Usage: http-request lua.svc-guard http://127.0.0.1:8001/svc/guard
 
 -- The names in guard.headers of svc.
 local identity = {

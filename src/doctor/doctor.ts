@@ -8,7 +8,7 @@ import { checkClock, checkTls } from './connection.ts'
 import { checkDatabase, checkMail, checkRedis, checkTrust } from './dependencies.ts'
 import { checkForgedAddress } from './forged-address.ts'
 import { probe } from './probe.ts'
-import { checkCookies, checkDiscovery, checkHeaders, guarded } from './responses.ts'
+import { checkCookies, checkDiscovery, checkGuard, checkHeaders, guarded } from './responses.ts'
 
 interface Deployment {
   /** The address of the deployment. Default: `app.url` of the file. */
@@ -86,6 +86,7 @@ async function checkOutside(url: URL, loaded: Loaded | null): Promise<Check[]> {
     ...(await guarded('discovery', () => checkDiscovery(url))),
     ...(await guarded('cookies', () => checkCookies(url))),
     ...(await guarded('proxy', () => checkForgedAddress(url, loaded?.config ?? null))),
+    ...(loaded ? await guarded('guard', () => checkGuard(url, loaded.config)) : []),
     checkClock(live, before, after),
   ]
 }

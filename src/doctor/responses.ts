@@ -1,4 +1,5 @@
 import { isWithin } from '../config/hosts.ts'
+import type { Config } from '../config/schema.ts'
 import { reasonOf } from '../dependencies.ts'
 import { type Check, failure, ok, quoted, warning } from './check.ts'
 import { type Answer, probe } from './probe.ts'
@@ -112,3 +113,15 @@ export async function checkCookies(url: URL): Promise<Check[]> {
 /** Turns an error of a check into a failed check. */
 export const guarded = async (check: string, run: () => Promise<Check[]>): Promise<Check[]> =>
   run().catch((error) => [failure(check, `The check failed: ${reasonOf(error)}.`)])
+
+/** Checks that clients cannot ask the guard for the headers and tokens that only services should see. */
+export async function checkGuard(url: URL, { guard }: Config): Promise<Check[]> {
+  if (guard.rules.length === 0) return []
+  const { status } = await probe(`${url.origin}/svc/guard`)
+  if (status === 404) return [ok('guard', 'Clients cannot reach the guard.')]
+  const advice =
+    guard.port === null
+      ? 'Set guard.port to a port that only the proxy can reach.'
+      : `The proxy must pass requests to server.port, not to ${guard.port}.`
+  return [warning('guard', `The public address answers ${status} at /svc/guard. ${advice}`, 'guard.port')]
+}

@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -17,6 +17,8 @@ interface Stopping {
   askedAt: number
   /** Whether other workers serve the same port and continue. */
   isReplaced: boolean
+  /** Servers whose connections `app.server` serves too. */
+  listeners: Set<NetServer>
   /** The number of requests without a complete response. */
   unanswered(): number
 }
@@ -42,6 +44,7 @@ export function addGracefulStop(app: FastifyInstance): void {
     hasBegun: false,
     askedAt: Number.NEGATIVE_INFINITY,
     isReplaced: false,
+    listeners: new Set(),
     unanswered: () => [...connections.values()].filter((response) => response && !response.writableFinished).length,
   }
   let accepted = 0
@@ -56,11 +59,17 @@ export function addGracefulStop(app: FastifyInstance): void {
     connections.set(request.socket, response)
     if (stopping.hasBegun) response.setHeader('connection', 'close')
   })
+  const closed: Promise<unknown>[] = []
+  const closeAll = () => {
+    for (const listener of stopping.listeners) {
+      if (listener.listening) closed.push(new Promise((resolve) => listener.close(resolve)))
+    }
+  }
   app.addHook('preClose', async () => {
     stopping.hasBegun = true
-    if (!app.server.listening) return
+    if (!app.server.listening) return closeAll()
     const { drain } = app.config.current().server
-    if (stopping.isReplaced) await leave(app.server, connections, drain)
+    if (stopping.isReplaced) await leave([app.server, ...stopping.listeners], connections, drain)
     else if (performance.now() - stopping.askedAt < balancerWindow) await sleep(drain)
     const end = performance.now() + maxWait
     for (let before = -1; accepted !== before && performance.now() < end; ) {
@@ -68,20 +77,27 @@ export function addGracefulStop(app: FastifyInstance): void {
       await sleep(quietTime)
       await turn()
     }
+    closeAll()
     for (const [socket, response] of connections) {
       if (!response || response.writableFinished) socket.destroy()
       else if (response.headersSent) response.once('finish', () => socket.end())
       else response.setHeader('connection', 'close')
     }
   })
+  // Until the last connection has ended, as for `app.server`.
+  app.addHook('onClose', async () => void (await Promise.all(closed)))
 }
 
 /**
  * Leaves new connections to the other workers, and serves the open ones until their clients have seen `Connection: close`.
  * The close of the HTTP server would also close idle connections, on which a request may be on its way.
  */
-async function leave(server: Server, connections: ReadonlyMap<Socket, unknown>, drain: number): Promise<void> {
-  NetServer.prototype.close.call(server)
+async function leave(
+  servers: readonly NetServer[],
+  connections: ReadonlyMap<Socket, unknown>,
+  drain: number,
+): Promise<void> {
+  for (const server of servers) NetServer.prototype.close.call(server)
   const end = performance.now() + drain
   while (connections.size > 0 && performance.now() < end) await sleep(quietTime)
 }

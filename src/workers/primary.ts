@@ -49,6 +49,8 @@ interface Member {
 
 interface PrimaryParts {
   count: number
+  /** On which svc listens. */
+  port: number
   files: readonly BootFile[]
   log: FastifyBaseLogger
   metrics: WorkerMetrics | null
@@ -152,7 +154,10 @@ export class Primary {
     }
     this.#members.add(member)
     worker.on('message', (message: ToPrimary) => this.#receive(member, message))
-    worker.once('listening', () => this.#listening(member))
+    worker.on('listening', ({ port }) => {
+      // The port of the guard opens first.
+      if (port === this.#parts.port) this.#listening(member)
+    })
     worker.once('exit', (code, signal) => this.#ended(member, code, signal))
     const { count, files } = this.#parts
     this.#send(member, {

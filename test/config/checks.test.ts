@@ -68,6 +68,8 @@ table('server and outbound', [
   ['outbound: { allow_private: ["fd00::/129"] }', 'outbound.allow_private[0]'],
   ['server: { port: 65536 }', 'server.port'],
   ['metrics: { port: 8000 }', 'metrics.port', /differ/],
+  ['guard: { port: 8000 }', 'guard.port', /differ from server\.port/],
+  ['guard: { port: 9100 }\nmetrics: { port: 9100 }', 'guard.port', /differ from metrics\.port/],
   ['database: { url: ./svc.db }', 'database.url'],
   ['redis: { url: http://cache }', 'redis.url'],
   ['redis: { sentinels: [sentinel:26379] }', 'redis.sentinels'],

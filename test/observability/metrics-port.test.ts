@@ -47,8 +47,5 @@ t.test('fails at start with one clear line when the port is in use', async (t) =
   const env = { SVC_CONFIG: 'svc.yaml', DATABASE_URL: database.url }
   const { code, stderr } = await runMain(t, { cwd, env })
   t.equal(code, 1)
-  t.equal(
-    stderr,
-    `The metrics cannot be served: port ${port} is in use. Set metrics.port to one that is free, or to null.\n`,
-  )
+  t.equal(stderr, `svc cannot listen: port ${port} is in use. Set metrics.port to a port that is free, or to null.\n`)
 })

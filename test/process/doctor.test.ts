@@ -65,6 +65,29 @@ if (!findProgram('nginx')) {
     t.equal(printed.code, 0)
   })
 
+  t.test('warns about a guard that clients can reach', async (t) => {
+    const rules = [{ hosts: ['api.example.com'] }]
+    const cases = [
+      [
+        null,
+        { status: 'warning', message: /answers 400 at \/svc\/guard\. Set guard\.port to a port/, key: 'guard.port' },
+      ],
+      [await freePort(), { status: 'ok', message: 'Clients cannot reach the guard.' }],
+    ] as const
+    for (const [port, expected] of cases) {
+      const url = await deploy(t, authority, { settings: { guard: { port, rules } } })
+      const cwd = temporaryDirectory(t)
+      writeFileSync(join(cwd, 'svc.yaml'), JSON.stringify({ app: { url }, guard: { port, rules } }))
+      const env = { NODE_EXTRA_CA_CERTS: authority.root, SVC_CONFIG: 'svc.yaml' }
+      const { stdout } = await runCli(['doctor', '--json'], { cwd, env })
+      const checks: Check[] = JSON.parse(stdout).checks
+      t.match(
+        checks.find(({ check }) => check === 'guard'),
+        expected,
+      )
+    }
+  })
+
   t.test('reports an invalid certificate, and still checks the rest', async (t) => {
     const cases: [name: string, Deployment, Authority | null, message: RegExp, status: string][] = [
       ['expired', { certificate: { days: -1 } }, authority, /has expired/, 'error'],

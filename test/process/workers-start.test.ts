@@ -57,7 +57,7 @@ t.test('ends with one clear message if the first worker cannot start', async (t)
   const other = inDirectory(t, `server: { workers: 2 }\nmetrics: { port: ${metrics} }\n`)
   const twice = await runMain(t, { cwd: other, env })
   t.equal(twice.code, 1)
-  t.match(twice.stderr, /^The metrics cannot be served: port \d+ is in use\. .*\n$/)
+  t.match(twice.stderr, /^svc cannot listen: port \d+ is in use\. Set metrics\.port to .*\n$/)
 })
 
 const groups = '/sys/fs/cgroup'

@@ -50,21 +50,28 @@ const invalid = 'the configuration is invalid, keeping the active configuration'
 const crashed = 'worker ended unexpectedly, replacing it'
 
 t.test('loses only requests in flight at a crash while workers are replaced, reloaded and stopped', async (t) => {
-  const svc = await start(t)
+  const port = await freePort()
+  const guard = { port, rules: [{ paths: ['/orders'], access: 'public' }] }
+  const svc = await start(t, { guard, server: { trust_proxy: ['127.0.0.1'] } })
   const load = new ClientLoad(svc.port, await requestsFor(svc))
-  const more = () => {
-    const enough = load.ended + 5 * load.clients
-    return until(() => load.ended >= enough)
+  const original = { 'x-original-method': 'GET', 'x-original-url': 'https://api.example.com/orders' }
+  const checks = new ClientLoad(port, [{ path: '/svc/guard', headers: original }])
+  const more = async () => {
+    for (const each of [load, checks]) {
+      const enough = each.ended + 5 * each.clients
+      await until(() => each.ended >= enough)
+    }
   }
   await more()
-  t.same(Object.keys(load.outcomes()), ['200'], 'without any event')
+  const outcomes = () => [...new Set([load, checks].flatMap((each) => Object.keys(each.outcomes())))]
+  t.same(outcomes(), ['200'], 'without any event')
 
   const first = workersOf(svc)
   t.equal(first.length, 2)
   for (const pid of first) process.kill(pid, 'SIGTERM')
   await until(() => first.every((pid) => !isRunning(pid)))
   await more()
-  t.same(Object.keys(load.outcomes()), ['200'], 'while both workers were replaced')
+  t.same(outcomes(), ['200'], 'while both workers were replaced')
   t.equal(workersOf(svc).length, 2)
 
   for (let n = 1; n <= 3; n++) {
@@ -73,7 +80,7 @@ t.test('loses only requests in flight at a crash while workers are replaced, rel
     await until(() => [1, 2].every((worker) => linesWith(svc, { worker, msg: 'configuration reloaded' }) >= n))
     await more()
   }
-  t.same(Object.keys(load.outcomes()), ['200'], 'during reloads')
+  t.same(outcomes(), ['200'], 'during reloads')
 
   const reload = () => runCli(['config:reload', '--json'], svc)
   t.match(JSON.parse((await reload()).stdout), { pid: svc.child.pid, accepted: true, changed: [] })
@@ -87,10 +94,12 @@ t.test('loses only requests in flight at a crash while workers are replaced, rel
   await until(() => linesWith(svc, { msg: crashed }) === 1)
   await until(() => [1, 2].reduce((sum, worker) => sum + linesWith(svc, listens(worker, svc)), 0) === 5)
   await more()
-  const { 200: answered, ECONNRESET: inFlight = 0, ...failed } = load.outcomes()
-  t.ok(answered)
-  t.same(failed, {}, 'a crash fails no request that another worker could take')
-  t.ok(inFlight <= load.clients, `${inFlight} requests were in flight`)
+  for (const each of [load, checks]) {
+    const { 200: answered, ECONNRESET: inFlight = 0, ...failed } = each.outcomes()
+    t.ok(answered)
+    t.same(failed, {}, 'a crash fails no request that another worker could take')
+    t.ok(inFlight <= each.clients, `${inFlight} requests were in flight`)
+  }
   const worker = linesOf(svc).find(({ msg }) => msg === crashed)?.worker ?? 0
   await until(async () => {
     const page = await sendRequest(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })
@@ -102,8 +111,8 @@ t.test('loses only requests in flight at a crash while workers are replaced, rel
   await until(async () => (await readiness()) === 'ok')
   svc.child.kill('SIGTERM')
   await until(async () => (await readiness()) === 'stopping')
-  await load.stop()
-  t.same(Object.keys(load.outcomes()), ['200'], 'until the load balancer sees that svc stops')
+  await Promise.all([load.stop(), checks.stop()])
+  t.same(outcomes(), ['200'], 'until the load balancer sees that svc stops')
   t.equal((await svc.ended).code, 0)
   const errors = linesOf(svc).filter(({ level = '' }) => ['error', 'fatal'].includes(level))
   t.same([...new Set(errors.map(({ msg }) => msg))].sort(), [invalid, crashed].sort())

@@ -92,7 +92,7 @@ async function variablesOf({ send }: World, port: number, headers: string[]): Pr
 
 if (isInstalled) {
   eachProxy('sends services no header that they read as an identity header', async (t, world, _port, name) => {
-    const port = await startProxy(t, name, { svc: world.svcPort, service: relay.port })
+    const port = await startProxy(t, name, { ...world.places, service: relay.port })
     for (const [service, target] of Object.entries(services)) {
       relay.target = target
       const plain = await variablesOf(world, port, ['X-Plain: yes'])

@@ -102,8 +102,9 @@ export const proxyNames = Object.keys(kinds) as ProxyName[]
 export const missingPrograms = (): string[] => [...proxyNames, 'openssl'].filter((name) => !findProgram(name))
 
 interface Start {
-  /** Port of svc. */
+  /** Ports of svc. */
   svc: number
+  guard: number
   /** Port of the service. */
   service: number
   /** Replaces parts of the file, for a configuration that is not documented. */
@@ -111,7 +112,11 @@ interface Start {
 }
 
 /** Starts a proxy with the file of docs/proxies, and returns its port. */
-export async function startProxy(t: Test, name: ProxyName, { svc, service, edits = {} }: Start): Promise<number> {
+export async function startProxy(
+  t: Test,
+  name: ProxyName,
+  { svc, guard, service, edits = {} }: Start,
+): Promise<number> {
   const kind: Kind = kinds[name]
   const folder = mkdtempSync(join(tmpdir(), `svc-${name}-`))
   const places = { svc, service, port: await freePort(), folder }
@@ -120,8 +125,16 @@ export async function startProxy(t: Test, name: ProxyName, { svc, service, edits
   let text = readFileSync(join(documented, kind.file), 'utf8')
   const ports: Record<string, string> =
     name === 'envoy'
-      ? { 'port_value: 8000': `port_value: ${svc}`, 'port_value: 3000': `port_value: ${service}` }
-      : { '127.0.0.1:8000': `127.0.0.1:${svc}`, '127.0.0.1:3000': `127.0.0.1:${service}` }
+      ? {
+          'port_value: 8000': `port_value: ${svc}`,
+          'port_value: 8001': `port_value: ${guard}`,
+          'port_value: 3000': `port_value: ${service}`,
+        }
+      : {
+          '127.0.0.1:8000': `127.0.0.1:${svc}`,
+          '127.0.0.1:8001': `127.0.0.1:${guard}`,
+          '127.0.0.1:3000': `127.0.0.1:${service}`,
+        }
   for (const [old, value] of Object.entries({ ...edits, ...ports, ...kind.replaced(places) })) {
     if (!text.includes(old)) throw new Error(`${kind.file} does not contain ${old}`)
     text = text.replaceAll(old, value)

@@ -70,7 +70,7 @@ withWorld((world) => {
   t.test('refuses requests of a proxy that sends no original URI', async (t) => {
     const line = 'proxy_set_header X-Original-URL $scheme://$host$request_uri;'
     const edits = { [line]: 'proxy_set_header X-Original-URL "";' }
-    const port = await startProxy(t, 'nginx', { svc: world.svcPort, service: world.upstream.port, edits })
+    const port = await startProxy(t, 'nginx', { ...world.places, service: world.upstream.port, edits })
     const answer = await world.send(port, { target: '/public/x' })
     t.match(answer, { status: 403, headers: { 'svc-error': 'invalid_original_request' }, received: null })
   })
@@ -85,8 +85,8 @@ const outer = {
 }
 
 eachProxy('guards behind another proxy', async (t, world, inner, name) => {
-  const { svc, svcPort, send } = world
-  const port = await startProxy(t, 'nginx', { svc: svcPort, service: inner, edits: outer })
+  const { svc, places, send } = world
+  const port = await startProxy(t, 'nginx', { ...places, service: inner, edits: outer })
   const user = await svc.createUser()
   const authorization = `Authorization: Bearer ${await svc.createToken(user)}`
   const passed = await send(port, { target: '/orders/1?a=b', headers: [authorization, 'Remote-User: forged'] })

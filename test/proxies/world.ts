@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildGuarded, type Guarded } from '../features/forward-auth/setup.ts'
+import { freePort } from '../support/port.ts'
 import { openProxy } from '../support/proxy.ts'
 import { type Answer, sendRaw } from './client.ts'
 import { missingPrograms, type ProxyName, proxyNames, startProxy } from './proxies.ts'
@@ -49,9 +50,10 @@ export interface World {
   svc: Guarded
   ports: Record<ProxyName, number>
   upstream: Awaited<ReturnType<typeof startUpstream>>
-  /** Between the proxies and svc. */
+  /** Between the proxies and the guard. */
   link: Awaited<ReturnType<typeof openProxy>>
-  svcPort: number
+  /** Where the proxies reach svc and its guard. */
+  places: { svc: number; guard: number }
   /** Bytes that svc has received on open connections. */
   bytesToSvc(): number
   send(port: number, sent?: Sent): Promise<Exchange>
@@ -60,23 +62,22 @@ export interface World {
 let count = 0
 
 async function startWorld(): Promise<World> {
-  const svc = await buildGuarded(t, rules, settings)
+  const own = await freePort()
+  const svc = await buildGuarded(t, rules, { ...settings, guard: { port: own } })
   await svc.app.listen({ port: 0, host: '127.0.0.1' })
   const sockets = new Set<Socket>()
   svc.app.server.on('connection', (socket) => sockets.add(socket))
   const { port } = svc.app.server.address() as { port: number }
-  const link = await openProxy(t, new URL(`http://127.0.0.1:${port}`))
-  const svcPort = Number(new URL(link.url).port)
+  const link = await openProxy(t, new URL(`http://127.0.0.1:${own}`))
+  const places = { svc: port, guard: Number(new URL(link.url).port) }
   const upstream = await startUpstream(t)
   const started = await Promise.all(
-    proxyNames.map(
-      async (name) => [name, await startProxy(t, name, { svc: svcPort, service: upstream.port })] as const,
-    ),
+    proxyNames.map(async (name) => [name, await startProxy(t, name, { ...places, service: upstream.port })] as const),
   )
   return {
     svc,
     link,
-    svcPort,
+    places,
     upstream,
     bytesToSvc: () => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     ports: Object.fromEntries(started) as Record<ProxyName, number>,

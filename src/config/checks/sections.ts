@@ -145,9 +145,15 @@ function messagesAreValid(config: Config, report: Report): void {
   }
 }
 
-function portsDiffer({ server, metrics }: Config, report: Report): void {
-  if (metrics.port === null || metrics.port !== server.port) return
-  report(['metrics', 'port'], `must differ from server.port (found ${metrics.port})`)
+function portsDiffer({ server, metrics, guard }: Config, report: Report): void {
+  for (const [section, port] of [
+    ['metrics', metrics.port],
+    ['guard', guard.port],
+  ] as const) {
+    if (port === server.port) report([section, 'port'], `must differ from server.port (found ${port})`)
+  }
+  if (guard.port !== null && guard.port === metrics.port)
+    report(['guard', 'port'], `must differ from metrics.port (found ${guard.port})`)
 }
 
 function everythingIsNoScope({ scopes }: Config, report: Report): void {

@@ -1,7 +1,7 @@
 import { isHostPattern } from '../../guard-rules/host-pattern.ts'
 import { isPathPattern } from '../../guard-rules/path-pattern.ts'
 import type { NamedFormat } from '../formats.ts'
-import { choice, duration, entry, flag, list, nullable, section, text } from './kinds.ts'
+import { choice, duration, entry, flag, integer, list, nullable, section, text } from './kinds.ts'
 
 const hostFormat: NamedFormat = {
   name: 'guard-host',
@@ -149,6 +149,17 @@ const headerName = (name: string, description: string) =>
 
 /** What the guard requires, for svc itself and for the services behind the same proxy. */
 export const guardSection = section('The guard that authenticates requests.', {
+  port: nullable(
+    integer({
+      minimum: 1,
+      maximum: 65_535,
+      reload: 'restart',
+      example: 8001,
+      expected: 'a port number from 1 to 65535, or null',
+      description:
+        'A port on server.host for the guard of other services, which only your proxy can reach. svc then serves /svc/guard and /health/* there, and answers 404 at /svc/guard on server.port. Recommended, because a client that reaches the guard could ask it for headers and tokens that only your services should see. null serves it on server.port.',
+    }),
+  ),
   diagnose: nullable(
     flag({
       example: true,

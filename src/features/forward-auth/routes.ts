@@ -70,7 +70,7 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
 
   for (const prefix of app.config.current().compat.prefixes) {
     for (const method of methods) {
-      const isDescribed = prefix === 'svc' && method === 'GET'
+      const isDescribed = prefix === 'svc' && method === 'GET' && app.config.current().guard.port === null
       const config = {
         access: { family: 'none' as const },
         crossOrigin: 'elsewhere' as const,

@@ -1,10 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { listenHost } from '../../http/listen-host.ts'
+import { listenOn } from '../../http/listen.ts'
 import type { Metrics } from './metrics.ts'
-
-/** The metrics port is not available; the message says what to do. */
-export class MetricsPortError extends Error {}
 
 /** How long an open response may take on shutdown, in milliseconds. */
 const closeTimeout = 1_000
@@ -20,7 +17,7 @@ export class MetricsListener {
     this.#log = log
   }
 
-  /** Throws a MetricsPortError if the port is not available. */
+  /** Throws a PortError if the port is not available. */
   async open({ host, port }: { host: string; port: number }): Promise<void> {
     // On first use, because an import of `node:http` also loads the implementation of fetch.
     const { createServer } = await import('node:http')
@@ -30,11 +27,7 @@ export class MetricsListener {
         response.writeHead(500).end()
       })
     })
-    const address = await listenHost(host)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(refused(error, port)))
-      server.listen(port, address, resolve)
-    })
+    await listenOn(server, { host, port, key: 'metrics.port' })
     this.#server = server
     this.#log.info(`metrics on port ${port}`)
   }
@@ -65,10 +58,4 @@ async function answer(
   const metrics = await text()
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' })
   response.end(metrics)
-}
-
-function refused(error: Error, port: number): Error {
-  const reason = 'code' in error && error.code === 'EADDRINUSE' ? `port ${port} is in use` : error.message
-  const text = `The metrics cannot be served: ${reason}. Set metrics.port to one that is free, or to null.`
-  return new MetricsPortError(text, { cause: error })
 }
