@@ -12,8 +12,9 @@ const kubeconform = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0'
 export const kubernetes = '1.36.3'
 const definitions = `k8s.io/kubernetes@v${kubernetes}`
 const operator = 'github.com/prometheus-operator/prometheus-operator@v0.85.0'
+const gateways = 'sigs.k8s.io/gateway-api@v1.4.1'
 
-const versions = [helm, kubeconform, definitions, operator].map((name) => name.split('@v')[1]).join('-')
+const versions = [helm, kubeconform, definitions, operator, gateways].map((name) => name.split('@v')[1]).join('-')
 const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', `chart-tools-${versions}`)
 
 /** The programs and the folder of the schemas. */
@@ -48,12 +49,15 @@ function build(go: string): void {
     // Each runs for a second; optimising the build would take longer.
     for (const program of [helm, kubeconform])
       runGo(go, work, ['install', '-gcflags=all=-N -l', '-ldflags=-s -w', program])
-    const [source = '', resources = ''] = [definitions, operator].map(
+    const [source = '', resources = '', routes = ''] = [definitions, operator, gateways].map(
       (module) => JSON.parse(runGo(go, work, ['mod', 'download', '-json', module])).Dir,
     )
     writeSchemas({
       openApi: join(source, 'api/openapi-spec/swagger.json'),
-      customResources: [join(resources, 'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml')],
+      customResources: [
+        join(resources, 'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml'),
+        join(routes, 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'),
+      ],
       target: join(work, 'schemas'),
     })
     mkdirSync(dirname(folder), { recursive: true })

@@ -37,13 +37,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* The configuration, with the directory of the clients in other ConfigMaps. */}}
+{{/* The configuration, with the port of the guard and the directory of the clients in other ConfigMaps. */}}
 {{- define "svc.config" -}}
-{{- if .Values.clientConfigMaps -}}
-{{- toYaml (merge (dict "clients_directory" "/etc/svc-clients") .Values.config) -}}
-{{- else -}}
-{{- toYaml .Values.config -}}
+{{- $added := dict "guard" (dict "port" (int (include "svc.guardPort" .))) -}}
+{{- if .Values.clientConfigMaps }}{{ $_ := set $added "clients_directory" "/etc/svc-clients" }}{{ end -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) $added) -}}
 {{- end -}}
+
+{{/* The port on which pods serve the guard. */}}
+{{- define "svc.guardPort" -}}
+{{- dig "port" 8001 (.Values.config.guard | default dict) | default 8001 | int -}}
+{{- end -}}
+
+{{/* The host of the public address. */}}
+{{- define "svc.publicHost" -}}
+{{- (urlParse (dig "app" "url" "" .Values.config)).hostname -}}
+{{- end -}}
+
+{{/* Whether a variable is set, in secret.env or in extraEnv: "true" or nothing. */}}
+{{- define "svc.hasEnv" -}}
+{{- $name := .name -}}
+{{- if hasKey (.root.Values.secret.env | default dict) $name }}true{{ end -}}
+{{- range .root.Values.extraEnv }}{{ if eq .name $name }}true{{ end }}{{ end -}}
 {{- end -}}
 
 {{/* The port of config.metrics, or nothing. */}}
@@ -61,14 +76,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if not (dig "app" "url" "" .Values.config) -}}
 {{- fail "config.app.url is required: the address that browsers and clients use" -}}
 {{- end -}}
-{{- if not (or (hasKey .Values.secret.env "SVC_SECRET") (dig "app" "secret" "" .Values.config)) -}}
-{{- fail "no secret: add SVC_SECRET to secret.env, or name a file in config.app.secret" -}}
+{{- if not (or (include "svc.hasEnv" (dict "root" . "name" "SVC_SECRET")) (dig "app" "secret" "" .Values.config)) -}}
+{{- fail "no secret: add SVC_SECRET to secret.env or extraEnv, or name a file in config.app.secret" -}}
 {{- end -}}
-{{- if and (or .Values.secret.env .Values.secret.files) (not .Values.secret.name) -}}
+{{- $needsName := .Values.secret.files -}}
+{{- range .Values.secret.env }}{{ if kindIs "string" . }}{{ $needsName = true }}{{ end }}{{ end -}}
+{{- if and $needsName (not .Values.secret.name) -}}
 {{- fail "secret.name is required: the existing Secret that secret.env and secret.files take from" -}}
 {{- end -}}
+{{- if and .Values.gateway.enabled (not .Values.gateway.parentRefs) -}}
+{{- fail "gateway.parentRefs is required: the Gateway that passes requests to svc" -}}
+{{- end -}}
+{{- if and (not .Values.reload) (gt (len (include "svc.config" .)) 200000) -}}
+{{- fail "config is too long for an annotation of the pods: set reload to true, or move clients to clientConfigMaps" -}}
+{{- end -}}
 {{- $url := include "svc.databaseUrl" . -}}
-{{- $isElsewhere := or (hasKey .Values.secret.env "DATABASE_URL") (and $url (not (hasPrefix "file:" $url))) -}}
+{{- $isElsewhere := or (include "svc.hasEnv" (dict "root" . "name" "DATABASE_URL")) (and $url (not (hasPrefix "file:" $url))) -}}
 {{- if .Values.persistence.enabled -}}
 {{- if or .Values.autoscaling.enabled (ne (int .Values.replicas) 1) -}}
 {{- fail "persistence.enabled: the embedded database is for one replica; set replicas to 1, without autoscaling" -}}
@@ -77,7 +100,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "persistence.enabled: the database is elsewhere (DATABASE_URL or config.database.url); use one of them" -}}
 {{- end -}}
 {{- else if not $isElsewhere -}}
-{{- fail "no database: add DATABASE_URL to secret.env, set config.database.url, or use persistence.enabled with one replica" -}}
+{{- fail "no database: add DATABASE_URL to secret.env or extraEnv, set config.database.url, or use persistence.enabled with one replica" -}}
 {{- end -}}
 {{- if and (eq (toString (dig "server" "workers" 1 .Values.config)) "auto") (not (dig "limits" "cpu" "" .Values.resources)) -}}
 {{- fail "config.server.workers: auto needs resources.limits.cpu; without a limit svc starts a worker for each CPU of the node" -}}
