@@ -6,6 +6,7 @@ import Sqlite from 'libsql'
 import pg from 'pg'
 import { migratePostgresql, migrateSqlite } from '../src/database/migrate.ts'
 import { type Engine, migrationsFolder } from '../src/database/migrations.ts'
+import { version } from '../src/version.ts'
 import { startPostgresql } from '../test/support/postgresql-server.ts'
 import { difference } from './difference.ts'
 
@@ -23,11 +24,15 @@ for (const engine of ['postgresql', 'sqlite'] as const) {
   const folder = join(migrationsFolder(engine), `${time}_${name}`)
   mkdirSync(folder, { recursive: true })
   // A change may affect only one engine; the other gets an empty migration, so that both histories match.
-  writeFileSync(join(folder, 'migration.sql'), `${scripts[engine] || '-- Nothing to do on this engine.'}\n`)
+  writeFileSync(
+    join(folder, 'migration.sql'),
+    `-- Oldest version: ${version}\n${scripts[engine] || '-- Nothing to do on this engine.'}\n`,
+  )
   process.stdout.write(`${folder}/migration.sql\n`)
 }
 process.stdout.write(
-  'Read both before you commit them: a renamed column, for one, shows as a dropped and an added one. An index on an existing ' +
+  'The first line names the oldest version of svc that runs on the result. ' +
+    'Read both before you commit them: a renamed column, for one, shows as a dropped and an added one. An index on an existing ' +
     'table of PostgreSQL needs CREATE INDEX CONCURRENTLY in a migration of its own (docs/upgrading.md).\n',
 )
 

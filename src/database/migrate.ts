@@ -2,7 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Sqlite from 'libsql'
 import type pg from 'pg'
 import { concurrentIndexOf, createConcurrentIndex } from './concurrent-index.ts'
-import { type Migration, MigrationError, pendingMigrations, readMigrations, recordOf } from './migrations.ts'
+import {
+  type Applied,
+  type Migration,
+  MigrationError,
+  pendingMigrations,
+  readMigrations,
+  recordedOldest,
+  recordOf,
+} from './migrations.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 /** Logger of the migration runner; compatible with pino. */
@@ -58,7 +66,7 @@ const SQLITE_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
 
 /** Reads the applied migrations, on both engines. */
 export const applied =
-  'SELECT migration_name AS name, checksum, finished_at, rolled_back_at FROM _prisma_migrations ORDER BY started_at'
+  'SELECT migration_name AS name, checksum, finished_at, rolled_back_at, logs FROM _prisma_migrations ORDER BY started_at'
 
 /** Row of `applied`. */
 export interface AppliedRow {
@@ -66,11 +74,13 @@ export interface AppliedRow {
   checksum: string
   finished_at: unknown
   rolled_back_at: unknown
+  logs: string | null
 }
 
-export function appliedOf(row: AppliedRow) {
-  const { name, checksum } = row
-  return { name, checksum, finished: row.finished_at !== null, rolledBack: row.rolled_back_at !== null }
+export function appliedOf(row: AppliedRow): Applied {
+  const { name, checksum, logs } = row
+  const [finished, rolledBack] = [row.finished_at !== null, row.rolled_back_at !== null]
+  return { name, checksum, finished, rolledBack, oldest: recordedOldest(logs) }
 }
 
 /** Applies pending migrations to PostgreSQL over a separate connection; returns their names. */

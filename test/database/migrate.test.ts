@@ -6,8 +6,15 @@ import pg from 'pg'
 import t, { type Test as Tap } from 'tap'
 import { difference } from '../../prisma/difference.ts'
 import { migratePostgresql, migrateSqlite } from '../../src/database/migrate.ts'
-import { type Engine, MigrationError, migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
+import {
+  type Engine,
+  MigrationError,
+  migrationsFolder,
+  pendingMigrations,
+  readMigrations,
+} from '../../src/database/migrations.ts'
 import { prepareSqliteFile } from '../../src/database/sqlite.ts'
+import { version } from '../../src/version.ts'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { until } from '../support/until.ts'
 
@@ -130,6 +137,29 @@ t.test('applies migrations in order, records them as Prisma does, and then does 
     name: 'MigrationError',
     message: /2_second.*newer than the program/,
   })
+})
+
+t.test('runs on a newer database as long as its migrations allow that', async (t) => {
+  const db = await target(t)
+  const folder = join(t.testdir(), 'migrations')
+  const compatible = `-- Oldest version: ${version}\n${SECOND}`
+  write(folder, { '1_first': FIRST, '2_second': compatible })
+  await db.migrate(folder)
+  const [, row] = await db.rows('SELECT * FROM _prisma_migrations ORDER BY migration_name')
+  t.equal(row?.logs, `oldest version ${version}`)
+  write(folder, { '1_first': FIRST })
+  t.same(await db.migrate(folder), [], 'the program before the second migration starts')
+  write(folder, { '1_first': FIRST, '2_second': compatible, '3_third': '-- Oldest version: 99.10.0\nSELECT 1;' })
+  t.same(await db.migrate(folder), ['3_third'])
+  write(folder, { '1_first': FIRST, '2_second': compatible })
+  await t.rejects(db.migrate(folder), {
+    name: 'MigrationError',
+    message: /3_third, which needs svc 99\.10\.0 or later, .*newer than the program/,
+  })
+  const [third] = readMigrations(write(folder, { '3_third': SECOND }))
+  const applied = [{ name: '9_other', checksum: '', finished: true, rolledBack: false, oldest: '0.0.9' }]
+  t.same(pendingMigrations(third ? [third] : [], applied), [third], '0.0.9 is older')
+  t.throws(() => pendingMigrations([], applied, true), /9_other/, 'a copy needs the same schema')
 })
 
 t.test('refuses to continue after a failed migration until its row is marked as rolled back', async (t) => {

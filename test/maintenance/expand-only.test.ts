@@ -10,6 +10,9 @@ const beforeFirstRelease = new Set([
   '20261122032345_oauth_one_session_per_uid',
 ])
 
+/** Later migrations name the oldest version that runs on their result. */
+const lastWithoutVersion = '20261126185805_invitations_add_inviter'
+
 interface Column {
   table: string
   name: string
@@ -129,5 +132,12 @@ t.test('contains only migrations during which an earlier version keeps working',
     if (beforeFirstRelease.has(name)) t.not(found.length, 0, `the exception ${name} is still needed`)
     else t.same(found, [], `${name}: see docs/upgrading.md`)
     before = after
+  }
+})
+
+t.test('contains only migrations that name the oldest version that runs on their result', async (t) => {
+  for (const { name, oldest } of readMigrations(migrationsFolder(testEngine))) {
+    if (name <= lastWithoutVersion) t.equal(oldest, null, name)
+    else t.match(oldest, /^\d+\.\d+\.\d+$/, `${name}: begin it with -- Oldest version: 1.2.0`)
   }
 })

@@ -149,7 +149,13 @@ t.test(`keeps every credential through a rolling upgrade from ${version}, and ba
   await use(t, url, credentials, 'new version')
 
   const back = await startOld()
-  if (code === 0) {
+  // A migration may allow earlier versions, so that a pod of one can restart during the rollout.
+  const isRunning = await sendRequest(`http://localhost:${back.port}`, { url: '/health/ready' }).then(
+    ({ statusCode }) => statusCode === 200,
+    () => false,
+  )
+  if (code === 0) t.ok(isRunning, 'the old version starts where nothing was migrated')
+  if (isRunning) {
     await balancer.add(back.port)
     await use(t, url, credentials, 'both versions, on the way back')
     await first.stop()

@@ -70,7 +70,7 @@ async function during<T>(which: 'source' | 'target', work: () => Promise<T>): Pr
 /** The number of migrations that the database lacks; null if it never had any. */
 async function countPending(connection: CopyConnection, { engine }: Place): Promise<number | null> {
   const rows = await connection.applied()
-  return rows && pendingMigrations(readMigrations(migrationsFolder(engine)), rows.map(appliedOf)).length
+  return rows && pendingMigrations(readMigrations(migrationsFolder(engine)), rows.map(appliedOf), true).length
 }
 
 async function readSource(source: CopyConnection, from: Place): Promise<Table[]> {
