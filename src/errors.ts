@@ -14,7 +14,7 @@ export const errorCatalogue = {
   },
   forbidden: {
     status: 403,
-    meaning: 'The caller is authenticated, but must not do this.',
+    meaning: 'The caller is signed in but is not allowed to do this.',
     remedy: 'Use an account or a kind of credential with this right.',
   },
   invalid_ability: {

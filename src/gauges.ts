@@ -40,7 +40,7 @@ export function startMetrics(app: FastifyInstance): void {
       set(failed, { kind, state: 'failed' })
     }
   })
-  const oldest = 'The age of the oldest work that is pending, by kind; 0 without any.'
+  const oldest = 'The age of the oldest pending work, by kind; 0 if there is none.'
   metrics.gauge('svc_outbox_oldest_age_seconds', oldest, ['kind'], async (set) => {
     for (const [kind, { age }] of await work()) set(age / 1000, { kind })
   })

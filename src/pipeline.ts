@@ -103,7 +103,7 @@ export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods 
   validateBody,
 ]
 
-/** Adds the steps to every route that is registered from now on. Nothing else adds hooks to routes. */
+/** Adds the steps to every route that is registered from now on. */
 export function addPipeline(app: FastifyInstance, steps: readonly Step[]): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const applied = steps.flatMap((step) => {

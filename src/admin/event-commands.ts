@@ -12,7 +12,7 @@ const options = {
   'user-id': {
     value: 'id',
     range: [1, Number.MAX_SAFE_INTEGER],
-    description: 'Only events of this user, who may be deleted',
+    description: 'Only events of the user with this id, who may have been deleted',
     excludes: 'user',
   },
   client: { value: 'client_id', description: 'Only events of this client' },

@@ -107,7 +107,7 @@ export async function pingRedis(redis: Config['redis']): Promise<void> {
 
 /**
  * Rejects a command that Redis did not answer within the timeout, in milliseconds. Unlike the library's
- * `commandTimeout`, it reads the socket once more first, because the answer may have arrived while this process was busy.
+ * `commandTimeout`, it reads the socket again before it gives up, because the answer may have arrived while this process was busy.
  * Without this, svc could answer 503 to the request that used up a one-time code.
  */
 function limitCommand(command: Command, timeout: number): void {

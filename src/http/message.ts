@@ -6,7 +6,7 @@ export const MessageAnswer = sharedResponse({
   name: 'Message',
   description: 'Done.',
   schema: Type.Object(
-    { message: Type.String({ description: 'A sentence for people.' }) },
+    { message: Type.String({ description: 'A message for people. Its wording may change.' }) },
     { title: 'Message', examples: [{ message: 'Token revoked.' }] },
   ),
 })

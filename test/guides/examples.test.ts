@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { guideTools, hasRuntimes } from './tools.ts'
 
 const guides = resolve(import.meta.dirname, '../../docs/guides')
-const hook = `--import=${new URL('svc-guard-hook.mjs', import.meta.url).href}`
+const hook = `--import=${new URL('guard-hook.mjs', import.meta.url).href}`
 const tools = guideTools()
 
 /** How an example starts on a port. */

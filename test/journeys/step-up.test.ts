@@ -42,13 +42,13 @@ if (hasChromium(t)) {
     t.match(await claimsAt(page, svc, client), { acr: '1', amr: ['pwd'] })
 
     await page.goto(authorization(svc, client, { acr_values: 'phr' }))
-    t.match(await page.title(), /^Confirm that it is you · /)
+    t.match(await page.title(), /^Confirm it's you · /)
     await page.waitForSelector('#passkey-confirm:visible')
     t.same(await axeFindings(page), [])
     await authenticator.verifyUser(false)
     await page.click('#passkey-confirm')
     await page.waitForSelector('#passkey-confirm:not([aria-busy])')
-    t.match(await page.title(), /^Confirm that it is you · /, 'the authenticator did not verify the user')
+    t.match(await page.title(), /^Confirm it's you · /, 'the authenticator did not verify the user')
     await authenticator.verifyUser(true)
 
     const fail = (route: { fulfill(answer: { status: number; json: object }): Promise<void> }) =>

@@ -1,5 +1,5 @@
+import { abilities, guard } from '@svc/guard/express'
 import express from 'express'
-import { abilities, guard } from 'svc-guard/express'
 
 export function buildApp(options) {
   const app = express()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import test from 'node:test'
-import { actingAs, testOptions } from 'svc-guard/testing'
+import { actingAs, testOptions } from '@svc/guard/testing'
 import { buildApp } from './app.js'
 
 test('lists orders for tokens with orders:read', async (t) => {

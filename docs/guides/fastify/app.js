@@ -1,5 +1,5 @@
+import { abilities, guard } from '@svc/guard/fastify'
 import fastify from 'fastify'
-import { abilities, guard } from 'svc-guard/fastify'
 
 export async function buildApp(options) {
   const app = fastify()

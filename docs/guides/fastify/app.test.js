@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { actingAs, testOptions } from 'svc-guard/testing'
+import { actingAs, testOptions } from '@svc/guard/testing'
 import { buildApp } from './app.js'
 
 test('lists orders for tokens with orders:read', async (t) => {

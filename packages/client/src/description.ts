@@ -604,7 +604,7 @@ export interface paths {
             };
         };
         /**
-         * Replace the recovery codes by eight new ones
+         * Replace the recovery codes with eight new ones
          * @description The old codes stop working, and svc mails a notice. Read the new codes with GET. Does nothing without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
          */
         post: {
@@ -1841,7 +1841,7 @@ export interface paths {
                 query?: {
                     /** @description Only events of this type. */
                     type?: "account_claimed" | "account_unlocked" | "admin_read" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
-                    /** @description Only events of this user, who may be deleted. */
+                    /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
                     client_id?: string;
@@ -2522,7 +2522,7 @@ export interface components {
         AppLoginCodeRequested: {
             /** @description `login-code-sent`. */
             status: string;
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
             /** @description Sent back with the code. Works for ten minutes. */
             challenge_token: string;
@@ -2633,7 +2633,7 @@ export interface components {
         ConfirmationCodeSent: {
             /** @description `confirmation-code-sent`. */
             status: string;
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
         };
         CreatePersonalAccessTokenRequest: {
@@ -2668,7 +2668,7 @@ export interface components {
         CreatedToken: {
             /** @description Plain text `<id>|<secret>`: shown only once. */
             token: string;
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
         };
         /** @description What a credential may do. Never contains its secret. */
@@ -2847,7 +2847,7 @@ export interface components {
             /** @description Whether a second factor is still asked for. */
             two_factor: boolean;
             user?: components["schemas"]["User"];
-            /** @description A sentence for people. Only after a complete sign-in. */
+            /** @description A message for people. Its wording may change. Only after a complete sign-in. */
             message?: string;
         };
         LoginCode: {
@@ -2867,7 +2867,7 @@ export interface components {
         LoginCodeRequested: {
             /** @description `login-code-sent`. */
             status: string;
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
         };
         LoginRequest: {
@@ -2882,7 +2882,7 @@ export interface components {
             remember?: boolean;
         };
         Message: {
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
         };
         /** @description A passkey, without its public key. */
@@ -3045,7 +3045,7 @@ export interface components {
             confirmed: boolean;
         };
         PasswordResetStatus: {
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
             /** @description The same text. */
             status: string;
@@ -3378,7 +3378,7 @@ export interface components {
         VerificationEmailSent: {
             /** @description `verification-link-sent`. */
             status: string;
-            /** @description A sentence for people. */
+            /** @description A message for people. Its wording may change. */
             message: string;
         };
     };

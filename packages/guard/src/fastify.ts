@@ -21,11 +21,11 @@ type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 const callers = new WeakMap<FastifyRequest, Caller>()
 
 /** Marks scopes whose `request.caller` is the one of this package. */
-const decorated = Symbol('svc-guard')
+const decorated = Symbol('@svc/guard')
 
 // Turns off encapsulation, so that the plugin guards the scope that registers it.
 const asPlugin = (plugin: Plugin): Plugin =>
-  Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'svc-guard' })
+  Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: '@svc/guard' })
 
 /**
  * Creates a plugin that authenticates every request of the scope that registers it. In a scope without a prefix it also

@@ -21,7 +21,7 @@ let issuing: Promise<{ privateKey: CryptoKey; keys: JSONWebKeySet }> | undefined
 /** The key of this process. It exists in memory only. */
 function throwAwayKey() {
   if (globalThis.process?.env.NODE_ENV === 'production') {
-    throw new Error('svc-guard/testing must not be used in production (NODE_ENV is production).')
+    throw new Error('@svc/guard/testing must not be used in production (NODE_ENV is production).')
   }
   issuing ??= generateKeyPair('ES256').then(async ({ privateKey, publicKey }) => {
     const key = { ...(await exportJWK(publicKey)), kid: 'throw-away', alg: 'ES256', use: 'sig' }

@@ -15,12 +15,12 @@ const typescript = join(root, 'node_modules/typescript/bin/tsc')
 const app = `import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
-import { Guard, GuardError } from 'svc-guard'
-import * as onExpress from 'svc-guard/express'
-import * as onFastify from 'svc-guard/fastify'
-import * as onFetch from 'svc-guard/fetch'
-import * as onHono from 'svc-guard/hono'
-import { actingAs, testOptions } from 'svc-guard/testing'
+import { Guard, GuardError } from '@svc/guard'
+import * as onExpress from '@svc/guard/express'
+import * as onFastify from '@svc/guard/fastify'
+import * as onFetch from '@svc/guard/fetch'
+import * as onHono from '@svc/guard/hono'
+import { actingAs, testOptions } from '@svc/guard/testing'
 
 const options: onFastify.GuardOptions = { issuer: 'https://id.example.com', audience: 'https://orders.example.com' }
 export const api = fastify()
@@ -54,10 +54,10 @@ console.log(statusCode)
 
 t.test('packs modules with types that depend on jose only, and that compile and run in an API', async (t) => {
   const folder = temporaryDirectory(t)
-  await run('npm', ['pack', '--workspace', 'svc-guard', '--pack-destination', folder], { cwd: root })
+  await run('npm', ['pack', '--workspace', '@svc/guard', '--pack-destination', folder], { cwd: root })
   const [archive = ''] = readdirSync(folder)
   const modules = join(folder, 'node_modules')
-  const installed = join(modules, 'svc-guard')
+  const installed = join(modules, '@svc/guard')
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, archive), '-C', installed, '--strip-components=1'])
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))

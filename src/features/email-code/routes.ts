@@ -29,7 +29,7 @@ const VerifyBody = Type.Object(
 const CodeRequested = Type.Object(
   {
     status: Type.String({ description: '`login-code-sent`.' }),
-    message: Type.String({ description: 'A sentence for people.' }),
+    message: Type.String({ description: 'A message for people. Its wording may change.' }),
   },
   { title: 'LoginCodeRequested', description: 'The same for every address.' },
 )

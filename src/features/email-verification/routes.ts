@@ -21,7 +21,7 @@ import { applyAddress, verifyAddress } from './store.ts'
 const VerificationEmailSent = Type.Object(
   {
     status: Type.String({ description: '`verification-link-sent`.' }),
-    message: Type.String({ description: 'A sentence for people.' }),
+    message: Type.String({ description: 'A message for people. Its wording may change.' }),
   },
   { title: 'VerificationEmailSent', description: 'svc sends the link by mail.' },
 )

@@ -100,7 +100,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'showInvitation',
         tags: ['Pages'],
-        summary: 'Page: accept an invitation, by the link of a mail',
+        summary: 'Page: accept an invitation with the link in a mail',
         description: 'Changes nothing: mail scanners follow links too.',
         params: Params,
         querystring: Query,

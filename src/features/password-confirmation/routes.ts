@@ -17,7 +17,7 @@ const ConfirmPasswordBody = Type.Object(
 const ConfirmationCodeSent = Type.Object(
   {
     status: Type.String({ description: '`confirmation-code-sent`.' }),
-    message: Type.String({ description: 'A sentence for people.' }),
+    message: Type.String({ description: 'A message for people. Its wording may change.' }),
   },
   { title: 'ConfirmationCodeSent', description: 'svc sends the code by mail.' },
 )

@@ -22,7 +22,7 @@ const ResetBody = Type.Object(
 
 const Answer = Type.Object(
   {
-    message: Type.String({ description: 'A sentence for people.' }),
+    message: Type.String({ description: 'A message for people. Its wording may change.' }),
     status: Type.String({ description: 'The same text.' }),
   },
   { title: 'PasswordResetStatus' },

@@ -70,7 +70,7 @@ export const CreateTokenBody = Type.Object(
 export const CreateTokenAnswer = Type.Object(
   {
     token: Type.String({ description: 'Plain text `<id>|<secret>`: shown only once.' }),
-    message: Type.String({ description: 'A sentence for people.' }),
+    message: Type.String({ description: 'A message for people. Its wording may change.' }),
   },
   { title: 'CreatedToken' },
 )

@@ -175,7 +175,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'regenerateRecoveryCodes',
         tags: ['Two-factor authentication'],
-        summary: 'Replace the recovery codes by eight new ones',
+        summary: 'Replace the recovery codes with eight new ones',
         description: `The old codes stop working, and svc mails a notice. Read the new codes with GET. Does nothing without a second factor. ${confirmedFirst}`,
         response: { 200: EmptyAnswer },
       },

@@ -35,7 +35,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'showUnlock',
         tags: ['Pages'],
-        summary: 'Page: unlock the sign-in of an account, by the link of a mail',
+        summary: 'Page: unlock an account with the link in a mail',
         description: 'Changes nothing: mail scanners follow links too. The button of the page unlocks.',
         params,
         querystring,

@@ -2,7 +2,7 @@ import { type TSchema, Type } from '../../json-schema.ts'
 import { type SharedResponse, sharedResponse } from './shared-responses.ts'
 
 const fields = {
-  message: Type.String({ description: 'A sentence for people.' }),
+  message: Type.String({ description: 'A message for people. Its wording may change.' }),
   code: Type.String({ description: 'A stable code for programs.' }),
 }
 
@@ -45,7 +45,7 @@ const details = {
   type: Type.String({ format: 'uri', description: 'The code in the list of error codes.' }),
   title: Type.String({ description: 'The code in words.' }),
   status: Type.Integer({ description: 'The status of the response.' }),
-  detail: Type.String({ description: 'A sentence for people.' }),
+  detail: Type.String({ description: 'A message for people. Its wording may change.' }),
   instance: Type.String({ format: 'uri', description: 'Identifies the request.' }),
 }
 

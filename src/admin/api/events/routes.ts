@@ -18,7 +18,7 @@ const EventQuery = Type.Object({
   user_id: Type.Optional(
     Type.String({
       pattern: '^[1-9][0-9]{0,14}$',
-      description: 'Only events of this user, who may be deleted.',
+      description: 'Only events of the user with this id, who may have been deleted.',
       [apiSchema]: { type: 'integer', format: 'int64', minimum: 1 },
     }),
   ),

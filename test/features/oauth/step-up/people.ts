@@ -117,4 +117,4 @@ export const essential = (...values: string[]) => ({
   }),
 })
 
-export const stepUp = 'Confirm that it is you'
+export const stepUp = 'Confirm it&#39;s you'

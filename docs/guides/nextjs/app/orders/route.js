@@ -1,4 +1,4 @@
-import { abilities } from 'svc-guard/fetch'
+import { abilities } from '@svc/guard/fetch'
 import { api } from '../../api.js'
 
 export const GET = api(
