@@ -40,7 +40,7 @@ export function manualOf(schema, variables) {
 function linesOf(key, schema, indent, names, path = key, isRequired = false) {
   const comment = commentOf(schema, indent, names.get(path))
   if (isSection(schema)) {
-    const keys = Object.entries(schema.properties).filter(([, child]) => !child.deprecated)
+    const keys = Object.entries(schema.properties)
     const inner = keys.flatMap(([name, child]) => linesOf(name, child, `${indent}  `, names, `${path}.${name}`))
     return [...comment, `${indent}${key}:`, ...inner, ...(indent === '' ? [''] : [])]
   }

@@ -11,8 +11,7 @@ file stops the start with exit code 78 and prints every error with its line.
 - Environment variables that override the file: \`SVC_URL\` (\`app.url\`), \`PORT\` (\`server.port\`), \`DATABASE_URL\`
   (\`database.url\`), \`REDIS_URL\` (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\`
   (\`stateful\`, comma-separated), \`LOG_LEVEL\` (\`log.level\`), \`HTTPS_PROXY\` and \`NO_PROXY\` (\`outbound\`). In development, \`PORT\` alone also moves an \`app.url\` such as \`http://localhost:8000\`.
-- Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`. The numbers and keys that earlier versions used instead still work
-  ([upgrading.md](upgrading.md#configuration)).
+- Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`.
 - *live*: a change takes effect within seconds ([reload.md](reload.md)). *restart*: a change takes effect with the next start.
 `
 
@@ -36,7 +35,7 @@ const changeText = (schema) => (schema['x-svc-reload'] ? `Changes: ${schema['x-s
 
 /** A row for each key, including the keys of nested objects. */
 function rowsOf({ properties, required = [] }, path = '') {
-  const keys = Object.entries(properties).filter(([, schema]) => !schema.deprecated)
+  const keys = Object.entries(properties)
   return keys.flatMap(([key, schema]) => {
     const inner = isSecret(schema) ? undefined : schema.properties
     const own = row(path + key, schema, required.includes(key) && !('default' in schema))

@@ -32,7 +32,7 @@ const MAX_LISTED = 12
 function unknownKey(path: Path, schema: Schema, root: Schema): string {
   const key = String(path.at(-1))
   if (!schema.properties) return `is not a valid name here; expected ${schema['x-svc-names']}`
-  const known = Object.entries(schema.properties).filter(([, property]) => !property.deprecated)
+  const known = Object.entries(schema.properties)
   const names = known.map(([name]) => name)
   const nested = key.split('.')
   if (nested.length > 1 && nested.reduce<Schema | undefined>(namedChild, schema))

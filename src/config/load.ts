@@ -11,12 +11,11 @@ import { overlay } from './environment.ts'
 import { fileReason } from './file-reason.ts'
 import { readSource } from './files.ts'
 import { areRelated, type Finding, type Path, type PlaceOf, pointer, printed } from './findings.ts'
-import { findFormerSpellings } from './former.ts'
 import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
 import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
-import { type Place, readSources, type Sources } from './sources.ts'
+import { type Place, readSources } from './sources.ts'
 import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
 import { warningsOf } from './warnings.ts'
@@ -120,8 +119,6 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
     (place) => source.substituted.has(place) || isUnder(place, names),
     (path) => read(absolute(cwd, path)),
   )
-  const former = findFormerSpellings(settled.value, rootSchema)
-  for (const { from, to } of former.renamed) rename(source, pointer(from), pointer(to))
   const validated = validate(settled.value ?? {})
   const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
   const placeOf: PlaceOf = (path) => {
@@ -129,7 +126,7 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
     return found ? { line: found.line, file: found.file === file ? null : found.file } : null
   }
   const config = deepFreeze(resolveConfig(settings, cwd, placeOf))
-  const unread = [...source.findings, ...settled.findings, ...former.conflicts]
+  const unread = [...source.findings, ...settled.findings]
   // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
   const between = [...unstatedEnvironment(settings), ...findingsOf(config)]
@@ -138,9 +135,7 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
   if (problems.length > 0)
     throw new ConfigError(inOrder(problems, [file, ...source.others]), config.app.environment === 'production')
-  const hints = [...former.hints, ...clientWarnings(config), ...guardWarnings(config)].map((finding) =>
-    toProblem(finding, places),
-  )
+  const hints = [...clientWarnings(config), ...guardWarnings(config)].map((finding) => toProblem(finding, places))
   const warnings = inOrder(hints, [file, ...source.others]).map(describe)
   const originOf = (path: Path): Origin | null => {
     const place = pointer(path)
@@ -158,13 +153,6 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
     others: source.others,
     warnings: [...warnings, ...warningsOf(config)],
   }
-}
-
-/** Copies the place of a value from the former path, which the file uses, to the current path. */
-function rename({ places, substituted }: Sources, from: string, to: string): void {
-  const place = places.get(from)
-  if (place) places.set(to, place)
-  if (substituted.has(from)) substituted.add(to)
 }
 
 /** Sorts problems by file and line. */

@@ -7,7 +7,6 @@ export interface Schema {
   default?: unknown
   enum?: unknown[]
   description?: string
-  deprecated?: boolean
   examples?: unknown[]
   properties?: Record<string, Schema>
   patternProperties?: Record<string, Schema>
@@ -32,8 +31,6 @@ export interface Schema {
   'x-svc-max'?: number
   /** Unit of a number in place of a duration. */
   'x-svc-unit'?: DurationUnit
-  /** Key of the same section that replaces this one. */
-  'x-svc-replacement'?: string
 }
 
 /** Tests for a mapping. */

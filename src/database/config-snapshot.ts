@@ -1,4 +1,3 @@
-import { convertUnits } from '../config/convert.ts'
 import { rootSchema, type Settings } from '../config/schema.ts'
 import { mapValue } from '../config/walk.ts'
 import { sha256Hex } from '../crypto/hash.ts'
@@ -39,10 +38,5 @@ export async function findSnapshot({ prisma }: Database, secrets: readonly strin
   const row = await prisma.configSnapshot.findUnique({ where: { id: last } })
   if (!row) return null
   const text = deriveCipher(secrets, 'config').decrypt(row.settings, last)
-  return { settings: text === null ? null : currentUnits(JSON.parse(text)), appliedAt: row.appliedAt }
+  return { settings: text === null ? null : JSON.parse(text), appliedAt: row.appliedAt }
 }
-
-/** Converts settings that an earlier version saved: numbers of minutes, hours and days under former names. */
-const currentUnits = (settings: Settings): Settings =>
-  // Sound: only units and names differ.
-  'remember_days' in settings.session ? (convertUnits(settings, rootSchema) as Settings) : settings

@@ -29,6 +29,9 @@ const unseen = [
   'rate_limits.two_factor',
   'rate_limits.exempt',
   'outbound.allow_private',
+  // test/http/egress.test.ts
+  'outbound.proxy',
+  'outbound.no_proxy',
   'audit.retention',
   // test/mail/tls.test.ts
   'mail.tls',
@@ -46,7 +49,7 @@ const keysOf = (reload: 'live' | 'restart'): string[] =>
     const below: [string, Schema][] = section['x-svc-reload']
       ? [[name, section]]
       : Object.entries(section.properties ?? {}).map(([key, schema]) => [`${name}.${key}`, schema])
-    return below.filter(([, schema]) => schema['x-svc-reload'] === reload && !schema.deprecated).map(([key]) => key)
+    return below.filter(([, schema]) => schema['x-svc-reload'] === reload).map(([key]) => key)
   })
 
 t.test('applies a change of each live key when the file is reloaded', async (t) => {
@@ -77,6 +80,7 @@ redis: { url: 'redis://cache', sentinels: [sentinel], sentinel_password: passwor
 session: { cookie: other, xsrf_cookie: OTHER-XSRF, domain: example.com, same_site: strict, secure: true }
 compat: { prefixes: [svc, sanctum] }
 mail: { url: 'smtp://mail.example.com', tls: required }
+guard: { port: 9200 }
 metrics: { port: 9100 }
 samples: true
 test_page: false

@@ -156,7 +156,7 @@ server: { port: \${MY_PORT:-8001} }
 stateful_api: \${API}
 expiration: \${MINUTES:-null}
 stateful: \${HOSTS}
-session: { login_failure_status: \${STATUS:-422}, lifetime: \${EMPTY:-5} }
+session: { login_failure_status: \${STATUS:-422}, lifetime: \${EMPTY:-5m} }
 tokens: { prefix: \${NONE:-} }
 `,
     { FIRST: 'one', KEY: SECRET, API: 'false', HOSTS: 'a.example, b.example', EMPTY: '' },

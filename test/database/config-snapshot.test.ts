@@ -1,9 +1,8 @@
 import { tmpdir } from 'node:os'
 import t from 'tap'
-import { changesBetween } from '../../src/config/changes.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { deriveCipher } from '../../src/crypto/keys.ts'
-import { findSnapshot, keepSnapshot, withoutSecrets } from '../../src/database/config-snapshot.ts'
+import { findSnapshot, keepSnapshot } from '../../src/database/config-snapshot.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 
@@ -36,30 +35,4 @@ t.test('stores the last settings encrypted, and hashes of secrets only', async (
   t.match(found, { appliedAt: new Date('2026-01-02T00:00:00Z'), settings: { app: { name: 'The second' } } })
   t.match(found?.settings?.clients[0], { client_id: 'a', secret: /^[0-9a-f]{64}$/ })
   t.match(await findSnapshot(database, ['another-secret-of-more-than-32-bytes']), { settings: null })
-})
-
-t.test('reads durations of settings that an earlier version saved as numbers', async (t) => {
-  const where = await createTestDatabase()
-  const database = await openDatabase(where)
-  t.teardown(async () => {
-    await database.close()
-    await where.drop()
-  })
-  const now = parse('expiration: 1h')
-  const { remember_lifetime: _remember, ...session } = now.session
-  const { prune_after: _prune, ...tokens } = now.tokens
-  const saved = {
-    ...now,
-    expiration: 60,
-    session: { ...session, lifetime: 120, remember_days: 400 },
-    tokens: { ...tokens, prune_after_hours: 12 },
-  }
-  // The earlier version had other names.
-  await keepSnapshot(database, [secret], saved as unknown as typeof now, Date.now())
-  const found = await findSnapshot(database, [secret])
-  if (!found?.settings) throw new Error('The settings are missing.')
-  t.match(
-    changesBetween(found.settings, withoutSecrets(now)).map(({ key, shown }) => [key, shown]),
-    [['tokens.prune_after', { before: '12h', after: '1d' }]],
-  )
 })

@@ -1,5 +1,5 @@
 import { Type } from '../../json-schema.ts'
-import { choice, duration, durationOrOff, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
+import { choice, duration, durationOrOff, flag, list, nullable, section, text } from './kinds.ts'
 
 /** Hosts of common development servers. */
 export const defaultStateful: readonly string[] = [
@@ -27,7 +27,7 @@ export const accessSections = {
       numberUnit: 'm',
       example: '365d',
       description:
-        'Maximum age of API tokens. An older token expires even if its own date is later. null sets no maximum, because clients cannot renew a token.',
+        'Maximum age of API tokens, as a duration or a number of minutes. An older token expires even if its own date is later. null sets no maximum, because clients cannot renew a token.',
     }),
   ),
   tokens: section('API tokens.', {
@@ -56,7 +56,6 @@ export const accessSections = {
       description:
         'How long the daily pruning keeps an expired token. Until then, users can see why it stopped working.',
     }),
-    prune_after_hours: formerDuration({ replacement: 'prune_after', unit: 'h', minimum: 0 }),
   }),
   session: section('Browser sessions.', {
     cookie: text({
@@ -76,7 +75,6 @@ export const accessSections = {
     lifetime: duration({
       default: '2h',
       max: '3650d',
-      numberUnit: 'm',
       description: 'Time without a request after which a session expires.',
     }),
     absolute_lifetime: duration({
@@ -114,7 +112,6 @@ export const accessSections = {
       max: '3650d',
       description: 'How long a remembered browser stays signed in. 400d is the maximum that browsers accept.',
     }),
-    remember_days: formerDuration({ replacement: 'remember_lifetime', unit: 'd', minimum: 1, max: '3650d' }),
     login_failure_status: choice([401, 422], {
       default: 401,
       description: 'The status of a failed login. Some clients, such as breeze-next, show errors only for 422.',

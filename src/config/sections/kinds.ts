@@ -74,7 +74,7 @@ interface DurationKey extends Key<string> {
   /** Accepts zero. */
   zero?: true
   max?: string
-  /** Unit of the plain numbers that earlier versions accepted, and that still work. */
+  /** Unit of plain numbers. */
   numberUnit?: DurationUnit
 }
 
@@ -106,23 +106,6 @@ export function durationOrOff(key: Key<string>) {
     'x-svc-off': true,
     ...annotated({ ...key, expected: 'a duration such as 30s, 15m or 2h, or off' }),
   })
-}
-
-/** Former name of a duration, whose value is a number of units. The other key of the section replaces it. */
-export function formerDuration(key: { replacement: string; unit: DurationUnit; minimum: number; max?: string }) {
-  const { replacement, unit, minimum, max } = key
-  const maximum = toMilliseconds(max ?? maxDuration) / toMilliseconds(`1${unit}`)
-  return Type.Optional(
-    Type.Unsafe<undefined>({
-      type: 'integer',
-      minimum,
-      maximum,
-      deprecated: true,
-      'x-svc-unit': unit,
-      'x-svc-replacement': replacement,
-      ...annotated({ description: `Deprecated: use ${replacement}, such as ${replacement}: 30${unit}.` }),
-    }),
-  )
 }
 
 /** Rate such as `5/1m`; attempts and milliseconds in the snapshot, null for no limit. */
