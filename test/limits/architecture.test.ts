@@ -39,9 +39,13 @@ t.test('writes the headers and the 429 of limits in one place', async (t) => {
 
 t.test('counts only in the counters, which the app, the commands and the primary process open', async (t) => {
   t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'run-command.ts', 'workers/primary.ts'])
-  // One counts what this process holds in memory, the other remembers which counters to query. Anything else would decide on
-  // one replica only.
-  const maps = ['access/unfinished-bodies.ts', 'features/oauth/protocol/client-limits.ts']
+  // They count what this process holds in memory, remember which counters to query, and count who waits. Anything else would
+  // decide on one replica only.
+  const maps = [
+    'access/unfinished-bodies.ts',
+    'features/oauth/protocol/client-limits.ts',
+    'login/attempts-in-flight.ts',
+  ]
   t.same(outside(/new Map<string, number>/), maps)
   // Pruning deletes expired rows of every kernel table.
   t.same(outside(/login_limits|\bloginLimit\b/), ['access/prune.ts'])
