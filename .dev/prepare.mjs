@@ -23,7 +23,8 @@ const modules = join(root, 'node_modules')
 const windows = process.platform === 'win32'
 const localNode = join(modules, '.bin', windows ? 'node.cmd' : 'node')
 // An older Node can install, but it cannot run the server.
-const needsNode = Number(process.versions.node.split('.')[0]) < 24
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const needsNode = major < 24 || (major === 24 && minor < 5)
 // svc traces only if a variable of OpenTelemetry names a collector.
 const traces = Object.keys(process.env).some((name) => name.startsWith('OTEL_'))
 
@@ -54,7 +55,7 @@ function install(isDevelopment) {
   }
   if (!hasNode()) {
     process.stderr.write(
-      `svc needs Node 24 or later, and this is ${process.version}. Install it from https://nodejs.org.\n`,
+      `svc needs Node 24.5 or later, and this is ${process.version}. Install it from https://nodejs.org.\n`,
     )
     process.exit(1)
   }

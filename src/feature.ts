@@ -47,8 +47,8 @@ interface Offer {
 
 /** Adds to the sign-in page. */
 interface SignInPageFeature {
-  /** `isAnew`: the user is signed in and must sign in again. */
-  part(config: Config, page: { returnTo: string | null; isAnew: boolean }): PagePart
+  /** `isReauthentication`: the user is signed in and must sign in again. */
+  part(config: Config, page: { returnTo: string | null; isReauthentication: boolean }): PagePart
   /** Tests whether this browser signed in this way before. The page then shows the part above the form. */
   isPreferred?(request: FastifyRequest): boolean
   /** Returns the text for an error code that the feature redirects to the page with. */

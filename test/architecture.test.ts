@@ -6,7 +6,7 @@ import { code, importsOf, innerImports, read, root, sources, typescript } from '
 
 /** From left to right: a file imports only from its own folder or from layers to its left. */
 const layers: readonly (readonly string[])[] = [
-  ['recent.ts'],
+  ['cache.ts'],
   // The generated clients, with the database types that correspond to the schema, and the validator of the configuration.
   ['guard-rules', 'languages', 'event-types.ts', 'json-schema.ts', 'generated'],
   ['crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts', 'compile-cache.ts', 'command-name.ts', 'dependencies.ts'],

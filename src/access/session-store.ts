@@ -1,12 +1,12 @@
 import type { SessionStore as LibraryStore } from '@fastify/session'
 import type { Session } from 'fastify'
+import { cacheSize, recent } from '../cache.ts'
 import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
 import type { Database } from '../database/database.ts'
-import { cacheSize, recent } from '../recent.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
 

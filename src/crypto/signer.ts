@@ -1,4 +1,4 @@
-import { cacheSize, RecentMap } from '../recent.ts'
+import { cacheSize, RecentMap } from '../cache.ts'
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
 

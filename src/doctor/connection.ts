@@ -1,6 +1,6 @@
 import { isLoopback } from '../config/hosts.ts'
 import { type Check, failure, ok, warning } from './check.ts'
-import type { Answer } from './probe.ts'
+import type { ProbeResponse } from './probe.ts'
 
 const day = 24 * 60 * 60 * 1_000
 
@@ -22,7 +22,7 @@ const meanings: Readonly<Record<string, string>> = {
 }
 
 /** Checks the certificate: its validity, expiry and chain. */
-export function checkTls(url: URL, { tls }: Answer, now: number): Check {
+export function checkTls(url: URL, { tls }: ProbeResponse, now: number): Check {
   if (!tls) {
     if (isLoopback(url.hostname)) return warning('tls', 'Plain http, which is acceptable on loopback only.', 'app.url')
     return failure('tls', 'The deployment answers plain http. Passwords and cookies need https.', 'app.url')
@@ -41,7 +41,7 @@ export function checkTls(url: URL, { tls }: Answer, now: number): Check {
 const tolerance = 30_000
 
 /** Compares the `Date` header with this machine. The header has whole seconds and is sent during the request. */
-export function checkClock({ headers }: Answer, before: number, after: number): Check {
+export function checkClock({ headers }: ProbeResponse, before: number, after: number): Check {
   const date = Date.parse(headers.date ?? '')
   if (Number.isNaN(date)) return warning('clock', 'The response has no Date header, so clocks cannot be compared.')
   const difference = date + 999 < before ? date + 999 - before : date > after ? date - after : 0

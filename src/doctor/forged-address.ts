@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import type { Config } from '../config/schema.ts'
 import { AddressRanges } from '../http/addresses.ts'
 import { type Check, failure, ok, skipped, warning } from './check.ts'
-import { type Answer, probe } from './probe.ts'
+import { type ProbeResponse, probe } from './probe.ts'
 
 /** An address that is reserved for documentation (RFC 5737), so that no client has it. */
 const forged = '203.0.113.77'
@@ -48,7 +48,7 @@ function isTrustedHere(url: URL, config: Config | null): boolean {
 }
 
 /** The remaining requests, 0 when limited, or null without a limit. */
-function numberOf({ status, headers }: Answer): number | null {
+function numberOf({ status, headers }: ProbeResponse): number | null {
   if (status === 429) return 0
   const text = headers['x-ratelimit-remaining']
   return typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : null

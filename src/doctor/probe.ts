@@ -16,7 +16,7 @@ interface Tls {
   validTo: number
 }
 
-export interface Answer {
+export interface ProbeResponse {
   status: number
   headers: IncomingHttpHeaders
   body: string
@@ -34,7 +34,7 @@ interface Sent {
  * Sends a request without credentials over a new connection. It accepts every certificate, so that an invalid one does
  * not hide the results of the other checks, and follows no redirects.
  */
-export function probe(url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answer> {
+export function probe(url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<ProbeResponse> {
   const send = url.startsWith('https:') ? tlsRequest : plainRequest
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(timeout)

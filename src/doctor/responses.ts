@@ -2,7 +2,7 @@ import { isWithin } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
 import { reasonOf } from '../dependencies.ts'
 import { type Check, failure, ok, quoted, warning } from './check.ts'
-import { type Answer, probe } from './probe.ts'
+import { type ProbeResponse, probe } from './probe.ts'
 
 /** Checks that the security headers of the sign-in page arrive, which a proxy may drop or repeat. */
 export async function checkHeaders(url: URL): Promise<Check[]> {
@@ -52,7 +52,7 @@ export async function checkDiscovery(url: URL): Promise<Check[]> {
   return [ok(check, `The issuer is ${url.origin}, with ${found.length} keys.`)]
 }
 
-function parsed({ body }: Answer): Record<string, unknown> | null {
+function parsed({ body }: ProbeResponse): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(body)
     return typeof value === 'object' && value !== null ? { ...value } : null

@@ -1,4 +1,4 @@
-import { recent } from '../recent.ts'
+import { recent } from '../cache.ts'
 
 /** Languages that svc has catalogues for, each with its own name. */
 export const languageNames = {

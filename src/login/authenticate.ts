@@ -98,9 +98,9 @@ async function rehashed(
   // A full queue must not fail a login with a correct password; the next login rehashes.
   const replacement = await hashing.hash(password, lane).catch(() => null)
   if (replacement === null) return found
-  const marks = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
+  const fingerprints = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
   const isReplaced = await database.transaction((tx) =>
-    replacePasswordHash(tx, user.id, { stored, replacement, marks }),
+    replacePasswordHash(tx, user.id, { stored, replacement, fingerprints }),
   )
   if (isReplaced) return { user, password: replacement }
   // Another sign-in may have rehashed first. Only a password change rejects this one.

@@ -164,16 +164,19 @@ const prefixOf = (stored: string): string =>
 interface HashReplacement {
   stored: string
   replacement: string
-  marks: { from: string; to: string }
+  fingerprints: { from: string; to: string }
 }
 
 /** Replaces the hash of an unchanged password. Returns false if the password changed in the meantime. */
 export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashReplacement): Promise<boolean> {
   const id = BigInt(userId)
-  const { stored, replacement, marks } = hashes
+  const { stored, replacement, fingerprints } = hashes
   const { count } = await tx.user.updateMany({ where: { id, password: stored }, data: { password: replacement } })
   if (count === 0) return false
-  const change = { where: { userId: id, passwordFingerprint: marks.from }, data: { passwordFingerprint: marks.to } }
+  const change = {
+    where: { userId: id, passwordFingerprint: fingerprints.from },
+    data: { passwordFingerprint: fingerprints.to },
+  }
   await tx.session.updateMany(change)
   await tx.rememberToken.updateMany(change)
   return true

@@ -50,7 +50,7 @@ const slices: Readonly<Record<string, Slice>> = {
     // Administrators find users by their provider, and see their links. The import from Laravel lists them.
     max: 9,
   },
-  'spa-session': { max: maxFiles },
+  session: { words: /features\/session\//, max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.

@@ -1,11 +1,11 @@
 // engine: none
 import { createHmac } from 'node:crypto'
 import t from 'tap'
+import { recent } from '../../src/cache.ts'
 import { constantTimeEqual, sha256Base64url, sha256Hex } from '../../src/crypto/hash.ts'
 import { MacKey } from '../../src/crypto/mac.ts'
 import { randomAlphanumeric, randomId } from '../../src/crypto/random.ts'
 import { Signer } from '../../src/crypto/signer.ts'
-import { recent } from '../../src/recent.ts'
 
 const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const macOf = (key: Buffer, value: string) => createHmac('sha256', key).update(value).digest('base64url')

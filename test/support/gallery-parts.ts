@@ -34,7 +34,7 @@ export const ada = { name: 'Ada Lovelace', email: 'ada@example.com', verified: t
 
 const google = { client_id: 'svc', client_secret: 'secret' }
 const config = testConfig({ social: { google }, login: { email_code: true } }).current()
-const page = { returnTo: null, isAnew: false }
+const page = { returnTo: null, isReauthentication: false }
 
 /** The part of the sign-in page for passkeys. */
 export const passkeyPart: PagePart = passkeyFeature.signInPage.part(config)

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { hasSignInFor } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
+import { cacheSize, RecentMap } from '../../cache.ts'
 import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
-import { cacheSize, RecentMap } from '../../recent.ts'
 import { claimsAbout } from '../../users/claims.ts'
 
 /** Lifetime in seconds. svc reuses a token for half of it, so that each one is valid for at least 30 seconds when sent. */

@@ -20,7 +20,7 @@ const ResetBody = Type.Object(
   { title: 'ResetPasswordRequest', additionalProperties: false },
 )
 
-const Answer = Type.Object(
+const Status = Type.Object(
   {
     message: Type.String({ description: 'A message for people. Its wording may change.' }),
     status: Type.String({ description: 'The same text.' }),
@@ -60,7 +60,7 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
           description:
             'The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.',
           body: ForgotBody,
-          response: { 200: Answer },
+          response: { 200: Status },
         },
       },
       async (request) => {
@@ -80,7 +80,7 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
           description:
             'Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.',
           body: ResetBody,
-          response: { 200: Answer },
+          response: { 200: Status },
         },
       },
       async (request) => {

@@ -70,8 +70,14 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       form = {},
       notice = null,
       alert = null,
-      isAnew = false,
-    }: { errors?: FieldErrors; form?: Form; notice?: TextName | null; alert?: TextName | null; isAnew?: boolean },
+      isReauthentication = false,
+    }: {
+      errors?: FieldErrors
+      form?: Form
+      notice?: TextName | null
+      alert?: TextName | null
+      isReauthentication?: boolean
+    },
     status = 200,
   ) =>
     reply.page(
@@ -89,7 +95,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
         registerHref: registrationPage(app.config.current(), returnTo),
         parts: app.features.flatMap(({ signInPage }) => {
           if (!signInPage) return []
-          const part = signInPage.part(app.config.current(), { returnTo, isAnew })
+          const part = signInPage.part(app.config.current(), { returnTo, isReauthentication })
           return { ...part, isPreferred: signInPage.isPreferred?.(reply.request) ?? false }
         }),
       },
@@ -141,11 +147,16 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       const isRestarted = request.query.restart !== undefined
       const challenged = isRestarted ? null : await challengedUser(request)
       if (challenged) return challengePage(reply, returnTo, challenged)
-      const isAnew = request.query.prompt === 'login'
-      if (request.caller && !isAnew) return redirectOn(reply, returnTo)
+      const isReauthentication = request.query.prompt === 'login'
+      if (request.caller && !isReauthentication) return redirectOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
       const alert = request.query.error === undefined ? null : alertOf(request.query.error)
-      return loginPage(reply, returnTo, { notice, alert, isAnew, form: { email: text(request.query.login_hint) } })
+      return loginPage(reply, returnTo, {
+        notice,
+        alert,
+        isReauthentication,
+        form: { email: text(request.query.login_hint) },
+      })
     },
   )
 

@@ -29,14 +29,14 @@ export function brandingOf({ id, label }: { id: string; label: string }): Brandi
   return { label, mark, letter: ([...label][0] ?? '').toUpperCase(), brand: mark && `provider-${id}` }
 }
 
-/** Links to all configured providers that return to a path of svc. `isAnew` forces a new sign-in at the provider. */
+/** Links to all configured providers that return to a path of svc. `isReauthentication` forces a new sign-in at the provider. */
 export function socialLinks(
   config: Config,
-  { returnTo, isAnew }: { returnTo: string | null; isAnew: boolean },
+  { returnTo, isReauthentication }: { returnTo: string | null; isReauthentication: boolean },
 ): SocialLink[] {
   const query = new URLSearchParams({
     page: '1',
-    ...(isAnew ? { prompt: 'login' } : {}),
+    ...(isReauthentication ? { prompt: 'login' } : {}),
     ...(returnTo === null ? {} : { return_to: returnTo }),
   })
   return listProviders(config).map((provider) => ({
@@ -46,7 +46,7 @@ export function socialLinks(
 }
 
 /** The buttons on the sign-in and registration pages. */
-export function signInPart(config: Config, page: { returnTo: string | null; isAnew: boolean }): PagePart {
+export function signInPart(config: Config, page: { returnTo: string | null; isReauthentication: boolean }): PagePart {
   const social = socialLinks(config, page)
   return { template: social.length > 0 ? join(import.meta.dirname, 'pages', 'login.eta') : null, data: { social } }
 }

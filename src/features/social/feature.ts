@@ -14,6 +14,6 @@ export const socialFeature = {
     remove: deleteLinksOf,
   },
   invitationPage: { part: invitationPart, alert: invitationAlert },
-  registrationPage: (config, { returnTo }) => signInPart(config, { returnTo, isAnew: false }),
+  registrationPage: (config, { returnTo }) => signInPart(config, { returnTo, isReauthentication: false }),
   signInPage: { part: signInPart, alert: alertOf },
 } satisfies Feature

@@ -10,7 +10,7 @@ import { type Flow, maxReturnLength } from './state.ts'
 /** What starts a flow: its intent, and where it returns. */
 export type FlowRequest = Pick<
   Flow,
-  'intent' | 'mode' | 'isOwn' | 'isAnew' | 'deviceName' | 'returnTo' | 'session' | 'invitation'
+  'intent' | 'mode' | 'isOwn' | 'isReauthentication' | 'deviceName' | 'returnTo' | 'session' | 'invitation'
 >
 
 const maxDeviceNameLength = 255
@@ -33,12 +33,12 @@ export function flowRequestOf(
   config: Config,
 ): FlowRequest {
   if (query.confirm !== undefined) throw confirmByPost()
-  const isAnew = query.prompt === 'login'
+  const isReauthentication = query.prompt === 'login'
   if (isSet(query.stateless)) {
     const name = deviceName(query.device_name)
-    return { intent: 'sign_in', mode: 'stateless', isAnew, deviceName: name, returnTo: null, session: null }
+    return { intent: 'sign_in', mode: 'stateless', isReauthentication, deviceName: name, returnTo: null, session: null }
   }
-  const shared = { intent: 'sign_in', isAnew, deviceName: null, session: null } as const
+  const shared = { intent: 'sign_in', isReauthentication, deviceName: null, session: null } as const
   if (!isSet(query.page)) return { ...shared, mode: 'browser', returnTo: returnOf(query.return_to) }
   return { ...shared, mode: 'page', returnTo: short(returnTarget(config, query.return_to)) }
 }

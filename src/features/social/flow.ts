@@ -81,7 +81,7 @@ export async function beginFlow(
       ...(provider.usesNonce ? { nonce } : {}),
       ...(provider.usesPkce ? { code_challenge: challenge, code_challenge_method: 'S256' } : {}),
       ...provider.authorize,
-      ...(flow.isAnew ? provider.reauthenticate : {}),
+      ...(flow.isReauthentication ? provider.reauthenticate : {}),
     })
     // Some providers take a plus sign literally; all decode `%20`.
     return { url: url.href.replaceAll('+', '%20'), flow }
@@ -118,7 +118,9 @@ export async function finishFlow(
     ...(provider.usesNonce ? { expectedNonce: nonce } : {}),
     ...(provider.usesPkce ? { pkceCodeVerifier: verifier } : {}),
     // The provider must prove that the user authenticated after the flow began, with 30 seconds of clock tolerance.
-    ...(flow.isAnew && provider.provesTime ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 } : {}),
+    ...(flow.isReauthentication && provider.provesTime
+      ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 }
+      : {}),
   })
   const { profile } = exchanged
   const name = profile.name ?? (provider.id === 'apple' ? appleName(response.searchParams.get('user')) : null)

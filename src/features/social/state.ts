@@ -30,7 +30,7 @@ export interface Flow {
   /** Whether a guest started it on a page of svc, and not another site that opened the address. */
   isOwn?: boolean
   /** Whether the provider must ask for a new sign-in. */
-  isAnew: boolean
+  isReauthentication: boolean
   deviceName: string | null
   returnTo: string | null
   /** Unix milliseconds. */

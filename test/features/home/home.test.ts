@@ -3,7 +3,7 @@ import t from 'tap'
 import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { nextAddress } from '../../support/plain.ts'
-import { cookiesOf } from '../spa-session/set-cookies.ts'
+import { cookiesOf } from '../session/set-cookies.ts'
 
 const own = 'http://localhost:8000'
 const navigation = { accept: 'text/html,*/*;q=0.8', origin: undefined, referer: undefined }

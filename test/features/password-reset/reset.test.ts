@@ -4,7 +4,7 @@ import type { Browser } from '../../support/browser.ts'
 import { day, hour, second } from '../../support/clock.ts'
 import { beginTogether } from '../../support/together.ts'
 import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
-import { cookieNames } from '../spa-session/set-cookies.ts'
+import { cookieNames } from '../session/set-cookies.ts'
 
 const sent = 'We have emailed your password reset link.'
 const done = 'Your password has been reset.'

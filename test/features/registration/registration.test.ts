@@ -2,7 +2,7 @@ import t from 'tap'
 import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { hour, minute, second } from '../../support/clock.ts'
-import { cookieNames } from '../spa-session/set-cookies.ts'
+import { cookieNames } from '../session/set-cookies.ts'
 
 const taken = 'The email has already been taken.'
 

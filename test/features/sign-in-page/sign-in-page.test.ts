@@ -5,7 +5,7 @@ import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 import { enableTwoFactor } from '../../support/totp.ts'
-import { cookieNames } from '../spa-session/set-cookies.ts'
+import { cookieNames } from '../session/set-cookies.ts'
 
 const login = '/oauth/login'
 const forgot = '/oauth/forgot-password'

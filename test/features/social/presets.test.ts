@@ -63,7 +63,7 @@ t.test('configures eleven providers and a custom one from their credentials alon
     'slack',
   ])
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
-  const buttons = socialLinks(config, { returnTo: null, isAnew: false })
+  const buttons = socialLinks(config, { returnTo: null, isReauthentication: false })
   const marks = buttons.flatMap(({ mark }) => mark?.shapes[0]?.path ?? [])
   t.equal(new Set(marks).size, 11, 'each has its logo')
   t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A', brand: null })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
-import { cookiesOf } from '../spa-session/set-cookies.ts'
+import { cookiesOf } from '../session/set-cookies.ts'
 
 const page = 'http://localhost:8000'
 const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }

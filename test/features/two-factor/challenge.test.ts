@@ -5,7 +5,7 @@ import { minute } from '../../support/clock.ts'
 import { runCommandOn } from '../../support/command.ts'
 import { openOperations } from '../../support/routes.ts'
 import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
-import { cookieNames, pair } from '../spa-session/set-cookies.ts'
+import { cookieNames, pair } from '../session/set-cookies.ts'
 
 // Every sign-in here costs a password check.
 const challenge = '/two-factor-challenge'

@@ -31,5 +31,5 @@ export async function confirmationFlow(
   if (isPassword(found.password)) throw refused('hasPassword')
   if (!provider.provesTime) throw refused('noTime')
   if (!(await isLinked(database, found.user.id, provider.id))) throw refused('notLinked')
-  return { intent: 'confirm', isAnew: true, deviceName: null, session: credentialId, ...place }
+  return { intent: 'confirm', isReauthentication: true, deviceName: null, session: credentialId, ...place }
 }

@@ -40,7 +40,13 @@ const invitationRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { b
       const provider = providerOf(id)
       const page = invitationPageOf(token)
       if (!(await findInvitation(app, token, app.clock.now()))) return reply.redirect(page, 303)
-      const place = { mode: 'page', isAnew: false, deviceName: null, returnTo: null, session: null } as const
+      const place = {
+        mode: 'page',
+        isReauthentication: false,
+        deviceName: null,
+        returnTo: null,
+        session: null,
+      } as const
       try {
         const href = await begin(request, reply, provider, { ...place, intent: 'invitation', invitation: token })
         return reply.redirect(href, 303)

@@ -92,7 +92,14 @@ const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, p
       const provider = providerOf(request.params.id)
       if (!provider.config.link) throw notFound()
       const { credentialId: session } = callerOf(request)
-      const flow = { intent: 'link', mode: 'page', isAnew: false, deviceName: null, returnTo: path, session } as const
+      const flow = {
+        intent: 'link',
+        mode: 'page',
+        isReauthentication: false,
+        deviceName: null,
+        returnTo: path,
+        session,
+      } as const
       try {
         const href = await begin(request, reply, provider, flow)
         return reply.redirect(href, 303)

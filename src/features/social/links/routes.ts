@@ -65,7 +65,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       const flowRequest = {
         intent: 'link',
         mode: 'browser',
-        isAnew: false,
+        isReauthentication: false,
         deviceName: null,
         returnTo,
         session,

@@ -25,7 +25,7 @@ interface IntrospectionParts {
 type TokenState = { active: false } | ({ active: true } & Record<string, unknown>)
 
 /** Response to an introspection request. */
-interface Answer {
+interface IntrospectionResponse {
   status: 200 | 400
   body: object
 }
@@ -55,7 +55,7 @@ export class Introspection {
   }
 
   /** Response to an authenticated client. The clients of svc itself make no requests, so they see no token. */
-  async answer(client: RegisteredClient | undefined, asked: AskedTokens): Promise<Answer> {
+  async answer(client: RegisteredClient | undefined, asked: AskedTokens): Promise<IntrospectionResponse> {
     if ('error' in asked) {
       return { status: 400, body: { error: 'invalid_request', error_description: asked.error } }
     }
