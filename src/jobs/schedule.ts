@@ -56,18 +56,3 @@ export async function runIfDue({ database, clock, log }: FastifyInstance, job: R
   // During a shutdown, a job can return before it is finished. Another process then repeats it.
   if (database.closing?.aborted) await repeatAfter(0)
 }
-
-/** Runs a job once per database. The next process repeats a run that failed or was interrupted. */
-export async function runOnce(
-  { database, clock, log }: FastifyInstance,
-  job: Omit<RecurringJob, 'every'>,
-): Promise<void> {
-  const { prisma } = database
-  const { name } = job
-  if (await prisma.job.findUnique({ where: { name } })) return
-  log.info({ job: name }, 'job started')
-  await job.run()
-  if (database.closing?.aborted) return
-  // Another process may have run it at the same time.
-  await prisma.job.create({ data: { name, lastRunAt: new Date(clock.now()) } }).catch(() => undefined)
-}

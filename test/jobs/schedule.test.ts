@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runIfDue, runOnce } from '../../src/jobs/schedule.ts'
+import { runIfDue } from '../../src/jobs/schedule.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day, minute } from '../support/clock.ts'
 import { until } from '../support/until.ts'
@@ -66,22 +66,4 @@ t.test('leaves a job to the next process if this one stops meanwhile', async (t)
   await runIfDue(next.app, job('next'))
   await runIfDue(next.app, job('next'))
   t.same(runs, ['first', 'next'])
-})
-
-t.test('runs a job once per database, and again after a failure', async (t) => {
-  const { app, where } = await buildTestApp(t)
-  const { app: next } = await buildTestApp(t, { database: where })
-  let runs = 0
-  const name = 'a-single-job'
-  const fail = async () => {
-    throw new Error('the disk is full')
-  }
-  const run = async () => {
-    runs++
-  }
-  await t.rejects(runOnce(app, { name, run: fail }), { message: 'the disk is full' })
-  await runOnce(next, { name, run })
-  await runOnce(next, { name, run })
-  await runOnce(app, { name, run })
-  t.equal(runs, 1)
 })

@@ -1,4 +1,3 @@
-import { decodeJwt } from 'jose'
 import t from 'tap'
 import { RecordSeal } from '../../src/features/oauth/protocol/record-seal.ts'
 import { buildSocial, frontEnd, Visitor as SocialVisitor } from '../features/social/visitor.ts'
@@ -15,7 +14,6 @@ import {
   oauthSettings,
   Person,
   post,
-  redeem,
   refresh,
   request,
   response,
@@ -24,7 +22,6 @@ import {
 import { hasRedis, startRedis } from '../support/redis.ts'
 import { stopTime } from '../support/time.ts'
 import { challenged, confirmedBrowser, enableTwoFactor } from '../support/totp.ts'
-import { until } from '../support/until.ts'
 
 type Keep = (name: string, text: string | null | undefined) => void
 
@@ -181,40 +178,6 @@ t.test('finds a stored secret in any encoding in a dump', async (t) => {
       )
     }
   }
-})
-
-t.test('accepts records of a version that stored plain text, and encrypts them at the next start', async (t) => {
-  const svc = await buildSocial(t, { settings: oauthSettings })
-  const { email } = await svc.createUser()
-  const person = new Person(svc, email)
-  const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
-  const { code = '' } = response(await person.allow(request('web', { scope: 'openid orders:read' })))
-  const { prisma } = svc.database
-  const { seal } = svc.app.oauth
-  const records = await prisma.oauthRecord.findMany({ where: { payload: { not: '{}' } } })
-  for (const record of records) {
-    const payload = JSON.stringify(seal.open(record))
-    await prisma.oauthRecord.update({ where: { id: record.id }, data: { payload } })
-  }
-  const before = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
-  t.ok(before.length >= 4)
-  const { gid } = decodeJwt(tokens.access_token)
-  t.ok(before.some(({ payload }) => payload.includes(String(gid))))
-
-  t.equal((await redeem(svc, 'web', code)).statusCode, 200, 'a plain code works')
-  // A database of that version has no row of the job.
-  await until(async () => (await prisma.job.deleteMany({ where: { name: 'seal-oauth' } })).count > 0)
-  const restarted = await buildTestApp(t, { settings: svc.settings, database: svc.where, clock: svc.clock })
-  // Closing waits for the work that began at start.
-  await restarted.app.close()
-  const after = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
-  t.same(after, [], 'encrypts every record')
-  const next = await post(svc, '/oauth/token', 'web', {
-    grant_type: 'refresh_token',
-    refresh_token: tokens.refresh_token,
-  })
-  t.equal(next.statusCode, 200, next.body)
-  t.ok(response(await person.authorize(request('web', { scope: 'openid', prompt: 'none' }))).code, 'and the session')
 })
 
 t.test('re-encrypts records with a new secret after an hour, so that the old one can be removed', async (t) => {

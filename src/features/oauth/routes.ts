@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { runOnce, startSchedule } from '../../jobs/schedule.ts'
+import { startSchedule } from '../../jobs/schedule.ts'
 import applicationPages from './applications/pages/routes.ts'
 import applications from './applications/routes.ts'
 import { deleteExpiredPersonalTokens } from './applications/store.ts'
@@ -29,8 +29,6 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
     await oauthServer.resealRecords()
     await deleteExpiredPersonalTokens(app.database, app.clock.now())
   }
-  const seal = { name: 'seal-oauth', run: () => oauthServer.sealPlainRecords() }
-  app.addHook('onReady', async () => app.background(() => runOnce(app, seal)))
   startSchedule(app, [{ name: 'prune-oauth', every: 3_600_000, run }])
 }
 

@@ -191,11 +191,6 @@ export class OAuthServer {
     await this.#store.prune(this.#app.clock.now())
   }
 
-  /** Encrypts the payloads that a version without encryption stored. */
-  async sealPlainRecords(): Promise<void> {
-    await this.#sealRecords(null)
-  }
-
   /**
    * Once the process has run for an hour, encrypts what an older secret encrypted again, so that the older secret can be
    * removed from `app.secret`. It reads all records: when it finds none, it waits a day.
@@ -203,16 +198,16 @@ export class OAuthServer {
   async resealRecords(): Promise<void> {
     const now = this.#app.clock.now()
     if (now < this.#resealAt) return
-    const found = await this.#sealRecords(this.seal.prefix)
+    const found = await this.#sealRecords()
     if (found === 0) this.#resealAt = now + sealedFor
   }
 
   /** Returns the number of records that it encrypted. */
-  async #sealRecords(prefix: string | null): Promise<number> {
+  async #sealRecords(): Promise<number> {
     let after = ''
     let found = 0
     await inBatches(this.#app.database, async (batch) => {
-      const records = await this.#store.listUnsealed(prefix, after, batch)
+      const records = await this.#store.listUnsealed(this.seal.prefix, after, batch)
       for (const { id, payload: stored } of records) {
         if (stored === null) continue
         found++

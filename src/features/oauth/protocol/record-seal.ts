@@ -33,9 +33,9 @@ export class RecordSeal {
     return this.prefix + this.#cipher.encrypt(JSON.stringify(payload), id)
   }
 
-  /** The payload of a record; null if no secret decrypts it. Records of versions that did not encrypt are plain JSON. */
+  /** The payload of a record, which can be empty; null if no secret decrypts it. */
   open<Payload = AdapterPayload>({ id, payload }: SealedRecord): Payload | null {
-    const text = payload.startsWith('{') ? payload : this.#cipher.decrypt(payload.slice(this.prefix.length), id)
+    const text = payload === '{}' ? payload : this.#cipher.decrypt(payload.slice(this.prefix.length), id)
     return text === null ? null : JSON.parse(text)
   }
 

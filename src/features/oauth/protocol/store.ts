@@ -156,21 +156,11 @@ export class RecordStore {
     await deleteOutdated(this.#database, { table: 'oauth_denials', date: 'expires_at', before: now })
   }
 
-  /**
-   * Reads a batch of records after an id, by id. The payload is null unless it has to be encrypted: without the prefix, or,
-   * if the prefix is null, plain JSON.
-   */
-  async listUnsealed(
-    prefix: string | null,
-    after: string,
-    batch: number,
-  ): Promise<{ id: string; payload: string | null }[]> {
-    const [name, wanted] =
-      prefix === null ? ['oauth-plain', "LIKE '{\"%'"] : ['oauth-unsealed', "NOT LIKE $3 AND payload <> '{}'"]
-    const text = `SELECT id, CASE WHEN payload ${wanted} THEN payload END AS payload FROM oauth_records
-      WHERE id > $1 ORDER BY id LIMIT $2`
-    const pattern = prefix === null ? [] : [`${prefix}%`]
-    const rows = await query(this.#database, { name, text }, [after, batch, ...pattern])
+  /** Reads a batch of records after an id, by id. The payload is null if it has the prefix, or is empty. */
+  async listUnsealed(prefix: string, after: string, batch: number): Promise<{ id: string; payload: string | null }[]> {
+    const text = `SELECT id, CASE WHEN payload NOT LIKE $3 AND payload <> '{}' THEN payload END AS payload
+      FROM oauth_records WHERE id > $1 ORDER BY id LIMIT $2`
+    const rows = await query(this.#database, { name: 'oauth-unsealed', text }, [after, batch, `${prefix}%`])
     return rows.map(({ id, payload }) => ({ id: String(id), payload: payload === null ? null : String(payload) }))
   }
 
