@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openSource } from '../../src/database/foreign/open.ts'
+import { openSource } from '../../src/maintenance/laravel/source/open.ts'
 import { buildTestApp } from '../support/app.ts'
 import { hasMariadb, startMariadb } from '../support/mariadb-server.ts'
 import { runCli, temporaryDirectory } from '../support/process.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { CommandError } from '../../commands.ts'
-import { laravelKey } from '../../crypto/laravel-encrypter.ts'
+import { laravelKey } from './encrypter.ts'
 
 /** Values of `APP_KEY` and `APP_PREVIOUS_KEYS` in Laravel's .env file. */
 const assignment = /^(?:export\s+)?APP_(?:KEY|PREVIOUS_KEYS)\s*=\s*(["']?)(.*?)\1\s*$/gm

@@ -1,11 +1,12 @@
 import { DataError } from '../../database/copy/values.ts'
 import type { Database, Tx } from '../../database/database.ts'
-import type { ForeignSource, SourceRow, SourceTable } from '../../database/foreign/source.ts'
 import { isUniqueViolation } from '../../database/unique.ts'
 import type { EventContext } from '../../users/events.ts'
-import { type ImportItem, type ImportPart, rowId } from '../../users/import-part.ts'
+import type { ImportItem } from '../../users/import-part.ts'
 import { type FoundUser, findKept, insertKept, type KeptUser, noteLaterImport } from '../../users/import-with-ids.ts'
+import { type ImportPart, rowId } from './part.ts'
 import { ImportReport, type Outcome } from './report.ts'
+import type { ForeignSource, SourceRow, SourceTable } from './source/source.ts'
 import { requiredUserColumns, type UserRules, userColumns, userOf } from './users.ts'
 
 /** Users per transaction. */

@@ -1,12 +1,12 @@
 import { importedHash } from '../../crypto/imported-hash.ts'
-import { decryptLaravel } from '../../crypto/laravel-encrypter.ts'
 import { admitCost, tooManyCosts } from '../../crypto/stored-password.ts'
-import type { SourceRow } from '../../database/foreign/source.ts'
 import { isEmail } from '../../http/formats.ts'
 import type { SecondFactor } from '../../login/second-factor.ts'
-import { datesOf, oneLine, rowId } from '../../users/import-part.ts'
 import type { KeptUser } from '../../users/import-with-ids.ts'
 import { canonicalEmail } from '../../users/user.ts'
+import { decryptLaravel } from './encrypter.ts'
+import { datesOf, oneLine, rowId } from './part.ts'
+import type { SourceRow } from './source/source.ts'
 
 /** Columns that the import reads, if the table has them. */
 export const userColumns = [

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { connectClient, connectionOptions } from '../postgresql-client.ts'
+import { connectClient, connectionOptions } from '../../../database/postgresql-client.ts'
 import { doubleQuoted, type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 
 /** Values stay in the text format of PostgreSQL. */

@@ -1,7 +1,7 @@
 import { Document, isNode } from 'yaml'
-import type { SourceRow } from '../../database/foreign/source.ts'
-import { oneLine } from '../../users/import-part.ts'
-import { secretHash } from './protocol/clients.ts'
+import { secretHash } from '../../features/oauth/protocol/clients.ts'
+import { oneLine } from './part.ts'
+import type { SourceRow } from './source/source.ts'
 
 /** Columns of Passport 12 and 13 by the names that `clientsAsYaml` uses. */
 export const passportColumns: Readonly<Record<string, readonly string[]>> = {

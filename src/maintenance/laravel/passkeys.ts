@@ -1,5 +1,5 @@
-import { datesOf, importPart, oneLine, rowId } from '../../users/import-part.ts'
-import { findImported, type ImportedPasskey, insertImported } from './store.ts'
+import { findImported, type ImportedPasskey, insertImported } from '../../features/passkeys/store.ts'
+import { datesOf, importPart, oneLine, rowId } from './part.ts'
 
 /** Maximum length of a credential id: 1023 bytes in base64url. */
 const maxIdLength = 1364

@@ -1,4 +1,4 @@
-import { openSqliteReader } from '../database.ts'
+import { openSqliteReader } from '../../../database/database.ts'
 import { doubleQuoted, type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 
 const asText = (value: unknown): string | null =>

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { DataError } from '../copy/values.ts'
-import { requireReadable } from '../require-readable.ts'
+import { DataError } from '../../../database/copy/values.ts'
+import { requireReadable } from '../../../database/require-readable.ts'
 import type { ForeignSource } from './source.ts'
 
 /** Opens a source in one snapshot. Throws a DataError if it cannot be used, without credentials. */

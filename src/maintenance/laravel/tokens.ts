@@ -1,6 +1,6 @@
-import { datesOf, importPart, oneLine, rowId } from '../users/import-part.ts'
-import type { ImportedToken } from './imported-token.ts'
-import { findImported, insertImported } from './store.ts'
+import type { ImportedToken } from '../../tokens/imported-token.ts'
+import { findImported, insertImported } from '../../tokens/store.ts'
+import { datesOf, importPart, oneLine, rowId } from './part.ts'
 
 const isList = (text: string): boolean => {
   try {

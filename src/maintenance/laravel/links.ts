@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
-import { datesOf, importPart, oneLine, rowId } from '../../users/import-part.ts'
-import { findProvider } from './provider.ts'
-import { findImported, type ImportedLink, insertImported } from './store.ts'
+import { findProvider } from '../../features/social/provider.ts'
+import { findImported, type ImportedLink, insertImported } from '../../features/social/store.ts'
+import { datesOf, importPart, oneLine, rowId } from './part.ts'
 
 /** Names of Laravel's drivers that differ from those of svc. */
 const names: Readonly<Record<string, string>> = {
