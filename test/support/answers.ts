@@ -34,7 +34,9 @@ export function compareAnswers(): void {
   subscribe('fastify.initialization', (message) => {
     const { fastify: app } = message as { fastify: FastifyInstance }
     app.addHook('onRequest', (request, reply, done) => {
-      watch(app, request, reply)
+      const { port } = app.config.current().guard
+      // The description is that of server.port.
+      if (port === null || request.socket.localPort !== port) watch(app, request, reply)
       done()
     })
   })
