@@ -1,4 +1,5 @@
 // engine: none
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -38,7 +39,22 @@ withChart(({ template, resources, refused }) => {
     const pod = spec.template.spec
     const { template } = only(all, 'Deployment').spec
     const [own, other] = [pod.containers[0], template.spec.containers[0]]
-    t.same(own.command, ['svc', 'config:check'])
+    t.same(own.command, ['bash', '-c'])
+    const check = (env: Record<string, string>) => {
+      // A stand-in for svc, which the image has.
+      const text = `svc() { echo "$@"; return $STATUS; }\n${own.args[0]}`
+      const all = { STATUS: '0', ...env }
+      const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', text], { env: all, encoding: 'utf8' })
+      return { status, stdout, stderr }
+    }
+    const given = { REDIS_URL: 'x', SMTP_PASSWORD: '' }
+    t.match(check(given), { status: 0, stdout: 'config:check\n', stderr: '' })
+    t.match(check({ ...given, STATUS: '78' }), { status: 78 })
+    t.match(check({ SMTP_PASSWORD: 'x' }), {
+      status: 1,
+      stdout: 'config:check\n',
+      stderr: 'REDIS_URL is not set, because the Secret redis has no key url.\n',
+    })
     t.equal(own.image, other.image)
     for (const key of ['imagePullSecrets', 'nodeSelector', 'tolerations', 'securityContext'])
       t.same(pod[key], template.spec[key], key)
