@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long an attempt beyond a limit waits for the attempts in flight, in milliseconds. */
-const patience = 1_000
+const maxWait = 1_000
 
 /** Delay between two looks at the counters, in milliseconds. Attempts in flight may be on another replica. */
 const interval = 50
@@ -16,7 +16,7 @@ const maxCounters = 10_000
 interface Known {
   /** Attempts that failed here. */
   failed: number
-  /** The block that outlasted the patience of an attempt; Unix milliseconds, 0 for none. */
+  /** End of the block for which an attempt has waited in vain; Unix milliseconds, 0 for none. */
   settled: number
   /** When the window of the counter ends; Unix milliseconds. */
   resetsAt: number
@@ -31,9 +31,11 @@ export class AttemptsInFlight {
   readonly #known = new Map<string, Known>()
   readonly #waiting = new Map<string, number>()
 
-  /** Notes a failed attempt. */
-  failed(name: string, resetsAt: number): void {
-    this.#set(name, { failed: (this.#known.get(name)?.failed ?? 0) + 1, settled: 0, resetsAt })
+  /** Notes a failed attempt. Those of a window that has ended no longer count. */
+  failed(name: string, resetsAt: number, now: number): void {
+    const known = this.#known.get(name)
+    const before = known && known.resetsAt > now ? known.failed : 0
+    this.#set(name, { failed: before + 1, settled: 0, resetsAt })
   }
 
   /** Notes that the counter started again. */
@@ -65,7 +67,7 @@ export class AttemptsInFlight {
     ]
     if (places.some(({ key, max }) => (this.#waiting.get(key) ?? 0) >= max)) return
     for (const { key } of places) this.#waiting.set(key, (this.#waiting.get(key) ?? 0) + 1)
-    const end = performance.now() + patience
+    const end = performance.now() + maxWait
     try {
       do await sleep(interval)
       while (!(await mayStop()) && performance.now() < end)

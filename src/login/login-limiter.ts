@@ -198,7 +198,7 @@ export class LoginLimiter {
       failed: () => {
         asked.forEach(({ name }, index) => {
           const hit = hits[index]
-          if (hit?.allowed) this.#inFlight.failed(name, hit.resetsAt)
+          if (hit?.allowed) this.#inFlight.failed(name, hit.resetsAt, clock.now())
         })
       },
       withdrawn: () => takeBack(this.#counters, undone),

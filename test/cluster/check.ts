@@ -109,7 +109,13 @@ function prepare(t: Test): void {
   const remove = (wait: boolean) =>
     kubectl(['delete', 'namespace', own, others, '--ignore-not-found', `--wait=${wait}`])
   remove(true)
-  t.teardown(() => void remove(false))
+  t.teardown(() => {
+    remove(false)
+    // What belongs to no namespace.
+    const label = ['--selector', 'app=svc-check', '--wait=false']
+    kubectl(['delete', 'clusterrole,clusterrolebinding,persistentvolume', ...label])
+    if (hasGatewayApi()) kubectl(['delete', 'gatewayclass', ...label])
+  })
   const restrict = { 'pod-security.kubernetes.io/enforce': 'restricted' }
   for (const [name, labels] of [
     [own, restrict],
@@ -157,7 +163,7 @@ t.test('runs the chart in a cluster', async (t) => {
     }
   })
 
-  await step('serves the guard inside the cluster only, by a Service of its own', async (t) => {
+  await step('serves the guard only inside the cluster, on its own Service', async (t) => {
     const ask = (host: string) =>
       `fetch('http://${host}/svc/guard', { headers: { 'x-forwarded-method': 'GET', 'x-forwarded-proto': 'https',
         'x-forwarded-host': 'api.example.com', 'x-forwarded-uri': '/public' } }).then((answer) => console.log(answer.status))`
@@ -302,7 +308,7 @@ function hostVolume(): string {
     {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
-      metadata: { name },
+      metadata: { name, labels: { app: 'svc-check' } },
       spec: { ...spec, capacity: { storage: '1Gi' }, hostPath: { path }, claimRef },
     },
     {

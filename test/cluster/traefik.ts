@@ -54,7 +54,7 @@ export function installTraefik(): void {
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',
-      metadata: { name: 'svc-check-traefik' },
+      metadata: { name: 'svc-check-traefik', labels: { app: 'svc-check' } },
       rules: [
         { apiGroups: groups, resources: ['*'], verbs: ['get', 'list', 'watch'] },
         { apiGroups: ['gateway.networking.k8s.io'], resources: ['*'], verbs: ['update', 'patch'] },
@@ -63,7 +63,7 @@ export function installTraefik(): void {
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
-      metadata: { name: 'svc-check-traefik' },
+      metadata: { name: 'svc-check-traefik', labels: { app: 'svc-check' } },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'svc-check-traefik' },
       subjects: [{ kind: 'ServiceAccount', ...account }],
     },
@@ -115,7 +115,7 @@ export function applyGatewayRoutes(): void {
     {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'GatewayClass',
-      metadata: { name: 'svc-check' },
+      metadata: { name: 'svc-check', labels: { app: 'svc-check' } },
       spec: { controllerName: 'traefik.io/gateway-controller' },
     },
     {

@@ -85,7 +85,7 @@ withChart(({ template, resources, refused }) => {
     t.equal(only(resources(set('full'), named), 'Job').spec.template.spec.serviceAccountName, 'own')
   })
 
-  t.test('serves the guard on a port and a Service of its own', async (t) => {
+  t.test('gives the guard its own port and Service', async (t) => {
     for (const values of sets) {
       const all = resources(values)
       const { containers } = only(all, 'Deployment').spec.template.spec

@@ -157,7 +157,7 @@ export const guardSection = section('The guard that authenticates requests.', {
       example: 8001,
       expected: 'a port number from 1 to 65535, or null',
       description:
-        'A port on server.host for the guard of other services, which only your proxy can reach. svc then serves /svc/guard and /health/* there, and answers 404 at /svc/guard on server.port. Recommended, because a client that reaches the guard could ask it for headers and tokens that only your services should see. null serves it on server.port.',
+        'A separate port on server.host for the guard of other services. Let only your proxy reach it: a client could otherwise ask the guard for headers and tokens that only your services should see. svc serves /svc/guard and /health/* on this port, and answers 404 at /svc/guard on server.port. null serves the guard on server.port.',
     }),
   ),
   diagnose: nullable(

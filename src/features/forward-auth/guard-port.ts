@@ -6,8 +6,8 @@ import { listenOn } from '../../http/listen.ts'
 const health = /^\/health\//
 
 /**
- * Serves the guard and the health checks on `guard.port`, and the guard on no other port. The local port of the connection
- * decides, because clients choose the Host header. Call it before anything else can answer a request.
+ * Serves the guard and the health checks on `guard.port`, and answers 404 to the guard on `server.port`. It goes by the port
+ * on which the connection arrived, because clients choose the Host header. Call it before anything else adds hooks.
  */
 export function addGuardPort(app: FastifyInstance): void {
   const { guard, server, compat } = app.config.current()

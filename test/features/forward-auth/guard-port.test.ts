@@ -22,7 +22,7 @@ const settingsWith = (port: number) => ({
   guard: { port, rules: [{ paths: ['/orders'], access: 'public' }] },
 })
 
-/** svc with its guard on a port of its own. */
+/** Starts svc with `guard.port`. */
 async function start(t: Test) {
   const port = await freePort()
   const svc = await buildTestApp(t, { settings: settingsWith(port) })
