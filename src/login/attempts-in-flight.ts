@@ -57,20 +57,21 @@ export class AttemptsInFlight {
   }
 
   /**
-   * Calls `mayStop` every 50 ms, for at most a second, until it returns true. Returns immediately if too many attempts
-   * wait for the account or the address.
+   * Calls `mayStop` every 50 ms, for at most a second, until it returns true. Returns whether it waited: if too many attempts
+   * wait for the account or the address, it returns false immediately.
    */
-  async wait(account: string, address: string, mayStop: () => Promise<boolean>): Promise<void> {
+  async wait(account: string, address: string, mayStop: () => Promise<boolean>): Promise<boolean> {
     const places = [
       { key: `account:${account}`, max: maxWaiting.account },
       { key: `address:${address}`, max: maxWaiting.address },
     ]
-    if (places.some(({ key, max }) => (this.#waiting.get(key) ?? 0) >= max)) return
+    if (places.some(({ key, max }) => (this.#waiting.get(key) ?? 0) >= max)) return false
     for (const { key } of places) this.#waiting.set(key, (this.#waiting.get(key) ?? 0) + 1)
     const end = performance.now() + maxWait
     try {
       do await sleep(interval)
       while (!(await mayStop()) && performance.now() < end)
+      return true
     } finally {
       for (const { key } of places) {
         const left = (this.#waiting.get(key) ?? 1) - 1

@@ -169,11 +169,11 @@ export class LoginLimiter {
     let block = await blockNow()
     const mayEnd = () => block !== null && this.#inFlight.mayEnd(block.name, block)
     if (mayEnd()) {
-      await this.#inFlight.wait(account, limitedAddress(request.ip), async () => {
+      const hasWaited = await this.#inFlight.wait(account, limitedAddress(request.ip), async () => {
         block = await blockNow()
         return !mayEnd()
       })
-      if (block) this.#inFlight.settled(block.name, block.until)
+      if (hasWaited && block) this.#inFlight.settled(block.name, block.until)
     }
     if (block) return refuse(block)
     const isReached = (counter: NamedHit | null): boolean => {

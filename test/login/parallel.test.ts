@@ -78,14 +78,32 @@ t.test('waits only while attempts may be in flight, with a maximum for each acco
     })
   const waiting = Array.from({ length: 32 }, (_, n) => wait('ada', `192.0.2.${n}`))
   await until(() => looks === 32)
-  await wait('ada', '198.51.100.1')
+  t.equal(await wait('ada', '198.51.100.1'), false)
   t.equal(looks, 32, 'too many for the account')
   waiting.push(...Array.from({ length: 64 }, (_, n) => wait(`user ${n}`, '198.51.100.2')))
   await until(() => looks === 96)
-  await wait('bob', '198.51.100.2')
+  t.equal(await wait('bob', '198.51.100.2'), false)
   t.equal(looks, 96, 'too many from the address')
   open.resolve(true)
   await Promise.all(waiting)
-  await wait('ada', '198.51.100.2')
+  t.equal(await wait('ada', '198.51.100.2'), true)
   t.equal(looks, 97, 'places become free')
+})
+
+t.test('rejects an attempt beyond the places without ending the wait of the others', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const name = passwordsFrom(email, address)
+  const rule = { max: 5, window: minute, block: 'window' } as const
+  await times(5, () => svc.app.counters.hit(name, rule, svc.clock.now()))
+  let rejected = 0
+  const answers = times(40, async () => {
+    const status = await signIn(svc, email)
+    if (status === 429) rejected++
+    return status
+  })
+  await until(() => rejected >= 8)
+  await svc.app.counters.reset(name)
+  const statuses = await answers
+  t.ok(statuses.includes(200))
 })
