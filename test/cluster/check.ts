@@ -7,6 +7,7 @@ import {
   apply,
   chart,
   helm,
+  hostVolume,
   image,
   kubectl,
   others,
@@ -285,38 +286,4 @@ async function checkGuard(t: Test): Promise<void> {
   t.match(results.user, { status: 200, text: /"remote-user":"1"/ })
   t.notMatch(results.user.text, /root|Bearer/)
   t.equal(results.guard.status, 404)
-}
-
-/** A volume in a directory of the node, which belongs to the user of svc. */
-function hostVolume(): string {
-  const name = `svc-check-${randomBytes(4).toString('hex')}`
-  const path = `/var/tmp/${name}`
-  const pod = script('volume', `require('fs').chownSync('/volume', 1000, 1000)`) as {
-    spec: { volumes?: object[]; containers: [Record<string, unknown>] }
-  }
-  pod.spec.volumes = [{ name: 'volume', hostPath: { path, type: 'DirectoryOrCreate' } }]
-  Object.assign(pod.spec.containers[0], {
-    securityContext: { runAsUser: 0 },
-    volumeMounts: [{ name: 'volume', mountPath: '/volume' }],
-  })
-  apply(others, pod)
-  kubectl(['wait', '--namespace', others, 'pod/volume', '--for=jsonpath={.status.phase}=Succeeded', '--timeout=60s'])
-  const spec = { accessModes: ['ReadWriteOnce'], storageClassName: '' }
-  const claimRef = { namespace: own, name: 'data' }
-  apply(
-    own,
-    {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name, labels: { app: 'svc-check' } },
-      spec: { ...spec, capacity: { storage: '1Gi' }, hostPath: { path }, claimRef },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'PersistentVolumeClaim',
-      metadata: { name: 'data' },
-      spec: { ...spec, volumeName: name, resources: { requests: { storage: '1Gi' } } },
-    },
-  )
-  return 'data'
 }

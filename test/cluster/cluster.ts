@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { chartTools } from '../helm/tools.ts'
@@ -116,3 +117,37 @@ export const script = (name: string, text: string): object => ({
 
 /** Resources within the quota. */
 export const small = { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } }
+
+/** A volume in a directory of the node, which belongs to the user of svc. */
+export function hostVolume(): string {
+  const name = `svc-check-${randomBytes(4).toString('hex')}`
+  const path = `/var/tmp/${name}`
+  const pod = script('volume', `require('fs').chownSync('/volume', 1000, 1000)`) as {
+    spec: { volumes?: object[]; containers: [Record<string, unknown>] }
+  }
+  pod.spec.volumes = [{ name: 'volume', hostPath: { path, type: 'DirectoryOrCreate' } }]
+  Object.assign(pod.spec.containers[0], {
+    securityContext: { runAsUser: 0 },
+    volumeMounts: [{ name: 'volume', mountPath: '/volume' }],
+  })
+  apply(others, pod)
+  kubectl(['wait', '--namespace', others, 'pod/volume', '--for=jsonpath={.status.phase}=Succeeded', '--timeout=60s'])
+  const spec = { accessModes: ['ReadWriteOnce'], storageClassName: '' }
+  const claimRef = { namespace: own, name: 'data' }
+  apply(
+    own,
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name, labels: { app: 'svc-check' } },
+      spec: { ...spec, capacity: { storage: '1Gi' }, hostPath: { path }, claimRef },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'data' },
+      spec: { ...spec, volumeName: name, resources: { requests: { storage: '1Gi' } } },
+    },
+  )
+  return 'data'
+}
