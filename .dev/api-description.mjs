@@ -2,12 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildApp } from '../src/app.ts'
-import { systemClock } from '../src/clock.ts'
-import { CurrentConfig } from '../src/config/current.ts'
-import { parseConfig } from '../src/config/load.ts'
-import { openDatabase } from '../src/database/database.ts'
-import { createLogger } from '../src/observability/logging.ts'
+import { buildApp } from '../src/app/app.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { CurrentConfig } from '../src/platform/config/current.ts'
+import { parseConfig } from '../src/platform/config/load.ts'
+import { openDatabase } from '../src/platform/database/database.ts'
+import { createLogger } from '../src/platform/observability/logging.ts'
 
 export async function apiDescription(text = 'samples: false\ntest_page: false\n') {
   const cwd = mkdtempSync(join(tmpdir(), 'svc-description-'))

@@ -31,7 +31,7 @@ const externalCommonJs = ['ioredis', 'pino-pretty']
 /** Packages whose errors have the name of something else in the bundle. Renamed, they would have another type in the log. */
 const keepsNames = /[\\/]node_modules[\\/](@prisma[\\/]client-runtime-utils|pg-protocol)[\\/].*js$/
 
-const hashingThread = 'src/login/hashing-worker.ts'
+const hashingThread = 'src/auth/sign-in/hashing-worker.ts'
 
 const sources = filesIn(source)
 const inputs = createHash('sha256')

@@ -7,7 +7,7 @@ const introduction = `# yaml-language-server: $schema=./svc.schema.json
 #
 # The reference of the configuration. svc does not read it: copy what you need to your own file. svc reads the file that
 # SVC_CONFIG names, otherwise svc.yaml or config/svc.yaml in its working directory.
-# Developers of svc: \`npm run config:schema\` generates this file from the descriptions in src/config/sections.
+# Developers of svc: \`npm run config:schema\` generates this file from the descriptions in src/platform/config/sections.
 #
 # It lists every key. Keys without a # in front have their default value, so this file behaves like an empty one. Keys
 # behind a # have no default, or one that depends on other keys; they show an example. [restart] marks keys whose change

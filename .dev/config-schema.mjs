@@ -1,8 +1,8 @@
 // Writes config/reference.yaml, config/svc.schema.json, which editors use for it, docs/configuration.md, the part `config` of
 // the Helm chart's schema, and the validator. With --check it writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { VARIABLES } from '../src/config/environment.ts'
-import { configSchema, rootSchema } from '../src/config/schema.ts'
+import { VARIABLES } from '../src/platform/config/environment.ts'
+import { configSchema, rootSchema } from '../src/platform/config/schema.ts'
 import { chartSchemaOf } from './chart-schema.mjs'
 import { manualOf } from './config-manual.mjs'
 import { referenceOf } from './config-reference.mjs'
@@ -53,7 +53,7 @@ const files = {
   'config/reference.yaml': manualOf(plain, VARIABLES),
   'config/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/configuration.md': referenceOf(plain),
-  'src/generated/config-validator.ts': validatorOf(rootSchema),
+  'src/platform/generated/config-validator.ts': validatorOf(rootSchema),
   [chart]: chartSchemaOf(plain, JSON.parse(readFileSync(new URL(`../${chart}`, import.meta.url), 'utf8'))),
 }
 

@@ -1,8 +1,8 @@
 // The validator of the configuration as code, because compiling its schema takes a tenth of svc's start.
 import { _ } from 'ajv'
 import standaloneCode from 'ajv/dist/standalone/index.js'
-import { compileSchema } from '../src/config/compile-schema.ts'
-import { digestOf } from '../src/config/schema-digest.ts'
+import { compileSchema } from '../src/platform/config/compile-schema.ts'
+import { digestOf } from '../src/platform/config/schema-digest.ts'
 
 export function validatorOf(schema) {
   const { ajv, validate } = compileSchema(schema, { source: true, formats: _`formats` })

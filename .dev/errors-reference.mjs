@@ -1,7 +1,7 @@
 // Writes docs/errors.md from the error catalogue. With --check it writes nothing and fails if the page is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { describeErrors, errorCatalogue } from '../src/errors.ts'
-import { features } from '../src/feature-list.ts'
+import { features } from '../src/app/feature-list.ts'
+import { describeErrors, errorCatalogue } from '../src/platform/errors.ts'
 
 const introduction = `# Error codes
 

@@ -1,7 +1,7 @@
 // npm run openapi:release: keeps the API description of this version in docs/openapi. With --check it writes nothing and
 // fails if the API broke a released description without a decision in docs/openapi/decisions.json.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { version } from '../src/version.ts'
+import { version } from '../src/platform/version.ts'
 import { breakingChanges } from './api-changes.mjs'
 import { apiDescription } from './api-description.mjs'
 

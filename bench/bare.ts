@@ -2,8 +2,8 @@
 // It has svc's access log, on pino's own destination, and returns the same response through the same schema.
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { pino } from 'pino'
-import { addAccessLog, createLogger } from '../src/observability/logging.ts'
-import { UserSchema } from '../src/users/user-schema.ts'
+import { UserSchema } from '../src/identity/user-schema.ts'
+import { addAccessLog, createLogger } from '../src/platform/observability/logging.ts'
 
 const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))
 const app = Fastify({

@@ -1,4 +1,4 @@
-// npm run generate: generates the database clients of both engines into src/generated. They are committed, so that running
+// npm run generate: generates the database clients of both engines into src/platform/generated. They are committed, so that running
 // svc does not need Prisma's tools; a test compares them. Another root than the repository's can be named.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { type Engine, modelsFor } from './models.ts'
 
 const repository = dirname(import.meta.dirname)
 const root = resolve(process.argv[2] ?? repository)
-const generated = join(root, 'src', 'generated')
+const generated = join(root, 'src', 'platform', 'generated')
 const packageFile = createRequire(import.meta.url).resolve('prisma/package.json')
 const prisma = join(dirname(packageFile), JSON.parse(readFileSync(packageFile, 'utf8')).bin.prisma)
 

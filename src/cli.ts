@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { enableInstalledCache } from './compile-cache.ts'
+import { enableInstalledCache } from './platform/compile-cache.ts'
 
 // The first process of a container receives only the signals that it handles.
 if (process.pid === 1) {
@@ -14,4 +14,4 @@ if (process.pid === 1) {
 }
 
 enableInstalledCache()
-await import('./run-command.ts')
+await import('./cli/run-command.ts')

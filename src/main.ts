@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { enableInstalledCache } from './compile-cache.ts'
+import { enableInstalledCache } from './platform/compile-cache.ts'
 
 // First, because svc may be the first process of a container, which receives only the signals that it handles. It can exit
 // at once until it serves requests.
@@ -8,7 +8,7 @@ const exit = () => process.exit(0)
 for (const signal of stopSignals) process.on(signal, exit)
 
 enableInstalledCache()
-const { start } = await import('./start.ts')
+const { start } = await import('./process/start.ts')
 await start(() => {
   for (const signal of stopSignals) process.off(signal, exit)
 })

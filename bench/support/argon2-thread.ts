@@ -1,7 +1,7 @@
 // A thread that verifies a password with svc's parameters until the time is over.
 import { performance } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
-import { hashPassword, verifyPassword } from '../../src/crypto/password.ts'
+import { hashPassword, verifyPassword } from '../../src/platform/crypto/password.ts'
 
 const { seconds, password }: { seconds: number; password: string } = workerData
 const hash = hashPassword(password)

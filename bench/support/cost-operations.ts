@@ -1,6 +1,6 @@
-import { Xsrf } from '../../src/access/csrf.ts'
-import { deriveKeys } from '../../src/crypto/keys.ts'
-import { Signer } from '../../src/crypto/signer.ts'
+import { Xsrf } from '../../src/auth/access/csrf.ts'
+import { deriveKeys } from '../../src/platform/crypto/keys.ts'
+import { Signer } from '../../src/platform/crypto/signer.ts'
 import { codeFlows } from './code-flows.ts'
 import { Load, type NextRequest } from './load.ts'
 import {

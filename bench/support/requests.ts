@@ -1,6 +1,6 @@
-import { Xsrf } from '../../src/access/csrf.ts'
-import { deriveKeys } from '../../src/crypto/keys.ts'
-import { Signer } from '../../src/crypto/signer.ts'
+import { Xsrf } from '../../src/auth/access/csrf.ts'
+import { deriveKeys } from '../../src/platform/crypto/keys.ts'
+import { Signer } from '../../src/platform/crypto/signer.ts'
 import { emailOf, sessionId, tokenSecret } from './rows.ts'
 
 /** The public address of the measured server, behind a TLS proxy. */

@@ -1,7 +1,7 @@
-import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
-import { sha256Hex } from '../../src/crypto/hash.ts'
-import { preparePostgresql } from '../../src/database/postgresql.ts'
-import { openSqliteConnection, prepareSqliteFile } from '../../src/database/sqlite.ts'
+import { passwordFingerprint } from '../../src/auth/access/password-fingerprint.ts'
+import { sha256Hex } from '../../src/platform/crypto/hash.ts'
+import { preparePostgresql } from '../../src/platform/database/postgresql.ts'
+import { openSqliteConnection, prepareSqliteFile } from '../../src/platform/database/sqlite.ts'
 import { withClient } from './postgresql.ts'
 
 /** The number of rows. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migratePostgresql } from '../../src/database/migrate.ts'
-import { migrationsFolder } from '../../src/database/migrations.ts'
+import { migratePostgresql } from '../../src/platform/database/migrate.ts'
+import { migrationsFolder } from '../../src/platform/database/migrations.ts'
 import type { Bench } from './bench.ts'
 import { type Sample, sampler } from './operations.ts'
 import { openClient, withClient } from './postgresql.ts'

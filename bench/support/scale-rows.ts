@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { preparePostgresql } from '../../src/database/postgresql.ts'
+import { preparePostgresql } from '../../src/platform/database/postgresql.ts'
 import { withClient } from './postgresql.ts'
 import { type Amounts, fillPostgresql } from './rows.ts'
 

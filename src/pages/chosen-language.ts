@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { authorizationCookie, languageCookie, tagsOf } from '../http/language.ts'
-import { type Language, matchLanguage } from '../languages/languages.ts'
+import { authorizationCookie, languageCookie, tagsOf } from '../platform/http/language.ts'
+import { type Language, matchLanguage } from '../platform/languages/languages.ts'
 
 const year = { maxAge: 365 * 24 * 3600, sameSite: 'lax' } as const
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config/schema.ts'
-import { returnTarget } from '../http/return-to.ts'
+import type { Config } from '../platform/config/schema.ts'
+import { returnTarget } from '../platform/http/return-to.ts'
 import { linkPage, startPage } from './links.ts'
 import { allowApp, allowImage } from './page-headers.ts'
 

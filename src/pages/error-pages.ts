@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type HttpError, notFound } from '../errors.ts'
-import { answerOf, sendError } from '../http/error-handler.ts'
-import { isNavigation } from '../http/navigation.ts'
+import { type HttpError, notFound } from '../platform/errors.ts'
+import { answerOf, sendError } from '../platform/http/error-handler.ts'
+import { isNavigation } from '../platform/http/navigation.ts'
 import { errorPageHeaders } from './page-headers.ts'
 import { sendErrorPage } from './pages.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { directionOf, type Language, languageNames } from '../languages/languages.ts'
+import { directionOf, type Language, languageNames } from '../platform/languages/languages.ts'
 import { withReturn } from './continuation.ts'
 
 /** Address of the form that chooses a language. */

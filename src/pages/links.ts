@@ -1,5 +1,5 @@
-import type { Config } from '../config/schema.ts'
-import type { AccountPageName } from '../config/sections/accounts.ts'
+import type { Config } from '../platform/config/schema.ts'
+import type { AccountPageName } from '../platform/config/sections/accounts.ts'
 
 /**
  * Returns the absolute URL of a configured link with its placeholders filled. A bare path belongs to svc. Never uses a

@@ -19,7 +19,7 @@ export interface PageMenu {
   signOutAction: string
 }
 
-/** Data of each page; the key is the name of its template in `src/templates/pages`. */
+/** Data of each page; the key is the name of its template in `src/pages/templates`. */
 export interface PageData extends AccountPageData, AccessPageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
   login: {

@@ -1,6 +1,6 @@
 import fastifyHelmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Config } from '../config/schema.ts'
+import type { Config } from '../platform/config/schema.ts'
 import { imageSource, logoSource } from './theme.ts'
 
 /** Browser features that no page of svc uses. */

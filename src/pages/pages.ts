@@ -1,17 +1,18 @@
+import { join } from 'node:path'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config/schema.ts'
-import type { FieldErrors, HttpError } from '../errors.ts'
-import { answerOf, sendError } from '../http/error-handler.ts'
-import { languageOf } from '../http/language.ts'
-import { isNavigation } from '../http/navigation.ts'
-import { localPath } from '../http/return-to.ts'
-import { type TextLookup, textsIn } from '../http/texts.ts'
-import { varyBy } from '../http/vary.ts'
-import { translateErrors, translateMessage } from '../languages/api-messages.ts'
-import { translateBrowser } from '../languages/browsers.ts'
-import { formatDate } from '../languages/dates.ts'
-import { directionOf } from '../languages/languages.ts'
-import { Templates } from '../templates/templates.ts'
+import type { Config } from '../platform/config/schema.ts'
+import type { FieldErrors, HttpError } from '../platform/errors.ts'
+import { answerOf, sendError } from '../platform/http/error-handler.ts'
+import { languageOf } from '../platform/http/language.ts'
+import { isNavigation } from '../platform/http/navigation.ts'
+import { localPath } from '../platform/http/return-to.ts'
+import { type TextLookup, textsIn } from '../platform/http/texts.ts'
+import { varyBy } from '../platform/http/vary.ts'
+import { translateErrors, translateMessage } from '../platform/languages/api-messages.ts'
+import { translateBrowser } from '../platform/languages/browsers.ts'
+import { formatDate } from '../platform/languages/dates.ts'
+import { directionOf } from '../platform/languages/languages.ts'
+import { Templates } from '../platform/templates.ts'
 import { destinationAfterForm } from './after-form.ts'
 import { languageSwitch } from './language-switch.ts'
 import { resendPage, signInPage, startPage } from './links.ts'
@@ -48,7 +49,7 @@ export const pageAnswers = {
   ),
 }
 
-const templates = new Templates('pages')
+const templates = new Templates(join(import.meta.dirname, 'templates'))
 
 interface PageOptions {
   /** Returns the page that resolves an error, to redirect browsers there; null shows the error page. */

@@ -1,5 +1,5 @@
-import type { Config } from '../config/schema.ts'
-import { themeColors } from '../config/theme-colors.ts'
+import type { Config } from '../platform/config/schema.ts'
+import { themeColors } from '../platform/config/theme-colors.ts'
 
 /** CSS custom properties from `theme.colors`. The configuration check allows only colours. */
 export function colorStyle({ theme }: Config): string {

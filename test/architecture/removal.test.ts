@@ -15,6 +15,7 @@ interface Slice {
 const maxFiles = 7
 
 const slices: Readonly<Record<string, Slice>> = {
+  admin: { words: /features\/admin/, max: maxFiles },
   account: { words: /features\/account\//, max: maxFiles },
   activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
@@ -26,6 +27,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
+  'event-export': { words: /features\/event-export/, max: maxFiles },
   'forward-auth': { max: maxFiles },
   health: { words: /features\/health|\/health\//, max: maxFiles },
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
@@ -56,22 +58,23 @@ const slices: Readonly<Record<string, Slice>> = {
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
   // The catalogue of errors has its code. `secret:check` counts its rows.
   'two-factor': { words: /two[-_]?factor/i, max: 45 },
+  webhooks: { words: /features\/webhooks/, max: maxFiles },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 19 },
 }
 
 /** Lists of all features that stay in one place, with the texts of their entries. */
 const centralLists = new Set([
-  'feature-list.ts',
-  'event-types.ts',
-  'users/notices.ts',
-  'templates/mail/security-notice.html.eta',
-  'templates/mail/security-notice.txt.eta',
+  'app/feature-list.ts',
+  'platform/event-types.ts',
+  'identity/notices.ts',
+  'platform/mail/templates/security-notice.html.eta',
+  'platform/mail/templates/security-notice.txt.eta',
 ])
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .map((file) => file.split(sep).join('/'))
-  .filter((file) => /\.(ts|js|eta|css)$/.test(file) && !file.startsWith('generated/'))
+  .filter((file) => /\.(ts|js|eta|css)$/.test(file) && !file.startsWith('platform/generated/'))
   .map((file) => ({ file, text: readFileSync(join(root, 'src', file), 'utf8') }))
 
 /** Files that removing a slice changes, besides its folder and its section of the configuration. */
@@ -79,10 +82,10 @@ function filesToChange(slice: string): string[] {
   const words = slices[slice]?.words ?? new RegExp(slice.replaceAll('-', '[-_ ]?'), 'i')
   return (
     files
-      .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `config/sections/${slice}.ts`)
+      .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `platform/config/sections/${slice}.ts`)
       .filter(({ text }) => words.test(text))
       // The import from Laravel counts once, because it could be removed as a whole.
-      .map(({ file }) => file.replace(/^(maintenance\/laravel)\/.*/, '$1'))
+      .map(({ file }) => file.replace(/^(tools\/maintenance\/laravel)\/.*/, '$1'))
       .filter((file, index, all) => all.indexOf(file) === index)
   )
 }
@@ -101,8 +104,8 @@ t.test('limits how many files outside a slice refer to it', async (t) => {
 })
 
 t.test('finds the files that refer to a slice', async (t) => {
-  t.ok(filesToChange('social').includes('app.ts'))
-  t.ok(filesToChange('passkeys').includes('config/features.ts'))
+  t.ok(filesToChange('social').includes('app/app.ts'))
+  t.ok(filesToChange('passkeys').includes('platform/config/features.ts'))
   for (const file of centralLists)
     t.ok(
       files.some((source) => source.file === file),

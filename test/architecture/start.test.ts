@@ -32,7 +32,7 @@ function loadedBy(text: string): string[] {
 t.test('loads large modules on first use instead of at the start', async (t) => {
   t.same(loadedBy("import { type A } from 'a'\nimport type B from 'b'\nimport C, { type D } from 'c'"), ['c'])
   const files = new Map(sources.map(({ file, text }) => [file, text]))
-  const importer = new Map<string, string>([['serve.ts', 'start.ts']])
+  const importer = new Map<string, string>([['process/serve.ts', 'process/start.ts']])
   const found = new Map<string, string>()
   for (const [file] of importer) {
     for (const module of loadedBy(files.get(file) ?? '')) {
@@ -43,7 +43,7 @@ t.test('loads large modules on first use instead of at the start', async (t) => 
   }
   t.ok(importer.size > 300, 'the modules of a start are found')
   const path = (file: string): string =>
-    file === 'start.ts' ? file : `${path(importer.get(file) ?? 'start.ts')} > ${file}`
+    file === 'process/start.ts' ? file : `${path(importer.get(file) ?? 'process/start.ts')} > ${file}`
   t.same(
     [...found].map(([module, file]) => `${module}: ${path(file)}`),
     [],

@@ -2,9 +2,9 @@
 // npm run check:failover runs every case, and prints how long each takes.
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
-import { preparePostgresql } from '../../src/database/postgresql.ts'
-import { isUnavailable } from '../../src/database/unavailable.ts'
+import { migrationsFolder, readMigrations } from '../../src/platform/database/migrations.ts'
+import { preparePostgresql } from '../../src/platform/database/postgresql.ts'
+import { isUnavailable } from '../../src/platform/database/unavailable.ts'
 import { openSwitch } from '../support/networks.ts'
 import { type Cluster, hasPatroni, type Node, startCluster } from '../support/patroni.ts'
 import { startMain } from '../support/process.ts'

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
-import { pingRedis } from '../../src/database/redis.ts'
+import { pingRedis } from '../../src/platform/database/redis.ts'
 import { newKey, proof } from '../features/oauth/clients/parties.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { oauthSettings, Person, post, redeem, request, response } from '../support/oauth.ts'

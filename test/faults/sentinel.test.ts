@@ -1,6 +1,6 @@
 // engine: postgresql
 import t from 'tap'
-import { pingRedis } from '../../src/database/redis.ts'
+import { pingRedis } from '../../src/platform/database/redis.ts'
 import { buildTestApp } from '../support/app.ts'
 import { oauthSettings, Person, redeem, request, response } from '../support/oauth.ts'
 import { freePort } from '../support/port.ts'

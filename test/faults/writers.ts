@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import { hashPassword } from '../../src/crypto/password.ts'
-import { openDatabase } from '../../src/database/database.ts'
-import { createUser } from '../../src/users/users.ts'
+import { createUser } from '../../src/identity/users.ts'
+import { hashPassword } from '../../src/platform/crypto/password.ts'
+import { openDatabase } from '../../src/platform/database/database.ts'
 import { requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { parseConfig } from '../../src/config/load.ts'
+import { parseConfig } from '../../src/platform/config/load.ts'
 import { instructionsOf, readDockerfile } from '../support/dockerfile.ts'
 import { temporaryDirectory } from '../support/process.ts'
 

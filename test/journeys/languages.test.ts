@@ -1,7 +1,7 @@
 // engine: none
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { directionOf, languageNames, languages } from '../../src/languages/languages.ts'
+import { directionOf, languageNames, languages } from '../../src/platform/languages/languages.ts'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { buildGallery, galleryPaths } from '../support/gallery.ts'

@@ -67,7 +67,7 @@ t.test('shows every page, and every part of a page, in the gallery', async (t) =
   )
   const shown = new Set(bodies.map((body) => /<body class="page-([\w-]+)">/.exec(body)?.[1]))
   const source = resolve(import.meta.dirname, '../../src')
-  const templates = globSync('templates/pages/*.eta', { cwd: source }).map((file) => basename(file, '.eta'))
+  const templates = globSync('pages/templates/*.eta', { cwd: source }).map((file) => basename(file, '.eta'))
   t.same(
     templates.filter((name) => !included.includes(name) && !shown.has(name)),
     [],

@@ -38,7 +38,7 @@ t.test('npm run dev prints readable lines and restarts when a source file change
   t.ok(starts() > 0, output)
   t.notMatch(output, /^\{/m, 'no JSON')
   const before = starts()
-  appendFileSync(join(checkout, 'src/version.ts'), '\n')
+  appendFileSync(join(checkout, 'src/platform/version.ts'), '\n')
   await until(() => starts() > before)
   dev.kill('SIGTERM')
   t.equal(await ended, 0, output)

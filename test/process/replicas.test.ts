@@ -1,6 +1,6 @@
 // engine: postgresql
 import t, { type Test } from 'tap'
-import { runIfDue } from '../../src/jobs/schedule.ts'
+import { runIfDue } from '../../src/platform/jobs/schedule.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgresql.ts'

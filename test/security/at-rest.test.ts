@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RecordSeal } from '../../src/features/oauth/protocol/record-seal.ts'
+import { RecordSeal } from '../../src/features/oauth/records/record-seal.ts'
 import { buildSocial, frontEnd, Visitor as SocialVisitor } from '../features/social/visitor.ts'
 import { mailedLink, registration, visitor } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { mailboxOf } from '../../src/mail/budget.ts'
+import { mailboxOf } from '../../src/platform/mail/budget.ts'
 import { removePassword } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { mailboxOf } from '../../src/mail/budget.ts'
+import { mailboxOf } from '../../src/platform/mail/budget.ts'
 import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import { minute, second } from '../support/clock.ts'

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { browserName } from '../../src/users/browser-name.ts'
+import { browserName } from '../../src/identity/browser-name.ts'
 import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/observability/logging.ts'
+import { openDatabase } from '../../src/platform/database/database.ts'
+import { createLogger } from '../../src/platform/observability/logging.ts'
 import { registration, strongPassword } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'

@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify'
-import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
+import { passwordFingerprint } from '../../src/auth/access/password-fingerprint.ts'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } f
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { describedNow } from '../../src/access/openapi.ts'
+import { describedNow } from '../../src/auth/access/openapi.ts'
 import { type Answer, DescribedAnswers, type Description, nameOf } from './described-answers.ts'
 
 /** Answers of one operation, status and media type that a process compares with the description. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { Cookie, CookieJar } from 'tough-cookie'
-import { deriveKeys } from '../../src/crypto/keys.ts'
+import { deriveKeys } from '../../src/platform/crypto/keys.ts'
 import { day } from './clock.ts'
 
 /** How a browser differs from the SPA's on the default stateful domain. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/platform/clock.ts'
 
 /** A clock that is stopped until it is moved. */
 export class TestClock implements Clock {

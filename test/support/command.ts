@@ -1,8 +1,8 @@
-import { parseWords } from '../../src/command-line.ts'
-import { commands } from '../../src/command-list.ts'
-import type { CommandContext } from '../../src/commands.ts'
-import { features } from '../../src/feature-list.ts'
-import { DatabaseCounters } from '../../src/limits/database-counters.ts'
+import { features } from '../../src/app/feature-list.ts'
+import { parseWords } from '../../src/cli/command-line.ts'
+import { commands } from '../../src/cli/command-list.ts'
+import type { CommandContext } from '../../src/contract/command.ts'
+import { DatabaseCounters } from '../../src/platform/limits/database-counters.ts'
 import type { TestApp } from './app.ts'
 
 /** Runs a command with services of the test, as the CLI does in a separate process; returns its output. */

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { textsOf } from '../../src/pages/texts.ts'
 import {
   csrfMismatch,
   emailUnverified,
@@ -7,9 +8,8 @@ import {
   unauthenticated,
   unavailable,
   validationFailed,
-} from '../../src/errors.ts'
-import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
-import { textsOf } from '../../src/pages/texts.ts'
+} from '../../src/platform/errors.ts'
+import { tooManyRequests } from '../../src/platform/limits/too-many-requests.ts'
 import { hostile, long } from './gallery-parts.ts'
 
 const texts = Array.from({ length: 4 }, (_, index) => `The password field breaks rule ${index}, ${long}.`)

@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify'
-import { type AccountPageName, accountPageNames } from '../../src/config/sections/accounts.ts'
 import type { AccessPageData } from '../../src/pages/access-page-data.ts'
 import type { AccountPageData } from '../../src/pages/account-page-data.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { textsOf } from '../../src/pages/texts.ts'
+import { type AccountPageName, accountPageNames } from '../../src/platform/config/sections/accounts.ts'
 
 /** Sections of the pages that have another name than their section. */
 const sections: readonly [start: string, AccountPageName][] = [

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
-import { features } from '../../src/feature-list.ts'
+import { features } from '../../src/app/feature-list.ts'
 import assets from '../../src/features/assets/routes.ts'
 import errorReference from '../../src/features/error-reference/routes.ts'
 import { addPages } from '../../src/pages/pages.ts'

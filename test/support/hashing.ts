@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { type HashingThreads, openHashingThreads } from '../../src/login/hashing.ts'
-import type { Hashed, HashingTask } from '../../src/login/hashing-worker.ts'
+import { type HashingThreads, openHashingThreads } from '../../src/auth/sign-in/hashing.ts'
+import type { Hashed, HashingTask } from '../../src/auth/sign-in/hashing-worker.ts'
 
 /** Maximum number of remembered results. */
 const maxRemembered = 10_000

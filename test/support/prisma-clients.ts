@@ -1,4 +1,4 @@
-import type { ClientOptions, OpenClient } from '../../src/database/database.ts'
+import type { ClientOptions, OpenClient } from '../../src/platform/database/database.ts'
 
 type Adapter = ClientOptions['adapter']
 

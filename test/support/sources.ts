@@ -8,7 +8,10 @@ export const typescript = (folder: string): string[] =>
   existsSync(join(root, folder))
     ? readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .map((file) => file.split(sep).join('/'))
-        .filter((file) => /\.(ts|mjs)$/.test(file) && !file.startsWith('generated/') && !file.includes('node_modules/'))
+        .filter(
+          (file) =>
+            /\.(ts|mjs)$/.test(file) && !file.startsWith('platform/generated/') && !file.includes('node_modules/'),
+        )
         .sort()
     : []
 

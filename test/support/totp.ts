@@ -1,6 +1,6 @@
 import { createGuardrails, generateSync } from 'otplib'
 import type { Test } from 'tap'
-import type { User } from '../../src/users/user.ts'
+import type { User } from '../../src/identity/user.ts'
 import { deviceSignIn } from './accounts.ts'
 import { buildTestApp, type TestApp } from './app.ts'
 import type { Browser } from './browser.ts'

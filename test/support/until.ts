@@ -10,6 +10,6 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
 
 /**
  * Lets real time pass. Only for tests whose subject is a duration in another process, such as a grace period;
- * everything else waits for a condition. `test/suite.test.ts` lists the files that may.
+ * everything else waits for a condition. `test/architecture/suite.test.ts` lists the files that may.
  */
 export const pass = (milliseconds: number): Promise<void> => sleep(milliseconds)

@@ -1,9 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { requireUser } from '../../access/caller.ts'
-import { addAccountPages, ownAccount, sectionAnswers, sectionPath, sectionsOf } from '../../account/account-pages.ts'
-import { notFound } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
+import { requireUser } from '../../auth/access/caller.ts'
+import {
+  addAccountPages,
+  ownAccount,
+  sectionAnswers,
+  sectionPath,
+  sectionsOf,
+} from '../../pages/account/account-pages.ts'
 import { accountPage } from '../../pages/links.ts'
+import { notFound } from '../../platform/errors.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 /** The overview of the account pages, and the address where password managers look for the password. */
 const account: FastifyPluginAsyncTypebox = async (app) => {

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../../contract/feature.ts'
 import { listRemembered, listSessions } from './store.ts'
 
 export const sessionFeature = {

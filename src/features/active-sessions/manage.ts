@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf, requireUser } from '../../access/caller.ts'
-import type { Tx } from '../../database/database.ts'
-import { notFound } from '../../errors.ts'
-import { endSessionsOf } from '../../login/end-sessions.ts'
-import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
+import { callerOf, requireUser } from '../../auth/access/caller.ts'
+import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
+import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { notFound } from '../../platform/errors.ts'
 import { endRemembered, endSession, listRemembered, listSessions } from './store.ts'
 
 /** The user's live sessions, the most recent first. */

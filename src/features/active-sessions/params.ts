@@ -1,5 +1,5 @@
-import { idParameter } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
+import { idParameter } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 export const SessionParams = Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) })
 

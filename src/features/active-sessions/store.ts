@@ -1,8 +1,8 @@
-import type { Database, Tx } from '../../database/database.ts'
-import { maxRowId } from '../../database/ids.ts'
-import { endDevice } from '../../login/end-sessions.ts'
-import type { SessionListener } from '../../login/session-listener.ts'
-import { wireDate } from '../../users/wire-date.ts'
+import { endDevice } from '../../auth/sign-in/end-sessions.ts'
+import type { SessionListener } from '../../auth/sign-in/session-listener.ts'
+import { wireDate } from '../../identity/wire-date.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
+import { maxRowId } from '../../platform/database/ids.ts'
 
 /** A session as its user sees it. `id` is the public id and grants no access. */
 export interface ListedSession {

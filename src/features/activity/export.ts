@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.ts'
-import { listEvents } from '../../users/event-list.ts'
-import { wireDate } from '../../users/wire-date.ts'
+import { listEvents } from '../../identity/event-list.ts'
+import { wireDate } from '../../identity/wire-date.ts'
+import type { Database } from '../../platform/database/database.ts'
 
 /** Maximum number of events in an export; older ones are left out. */
 const maxEvents = 10_000

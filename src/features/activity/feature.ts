@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../../contract/feature.ts'
 import { exportEvents } from './export.ts'
 
 export const activityFeature = {

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { requireUser } from '../../access/caller.ts'
-import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../account/account-pages.ts'
-import { uncheckedText } from '../../http/fields.ts'
-import { textsOf } from '../../http/texts.ts'
-import { Type } from '../../json-schema.ts'
+import { requireUser } from '../../auth/access/caller.ts'
+import { browserName } from '../../identity/browser-name.ts'
+import { cursorOf, cursorText, type ListedEvent, listEvents } from '../../identity/event-list.ts'
+import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../pages/account/account-pages.ts'
 import { isTextName } from '../../pages/texts.ts'
-import { browserName } from '../../users/browser-name.ts'
-import { cursorOf, cursorText, type ListedEvent, listEvents } from '../../users/event-list.ts'
+import { uncheckedText } from '../../platform/http/fields.ts'
+import { textsOf } from '../../platform/http/texts.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const path = sectionPath('activity')
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { notFound } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
+import { notFound } from '../../platform/errors.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const strings = (description: string) => Type.Array(Type.String(), { description })
 

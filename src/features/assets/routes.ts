@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { sha256Hex } from '../../crypto/hash.ts'
-import { notFound } from '../../errors.ts'
-import { hasVersion } from '../../http/etag.ts'
-import { Type } from '../../json-schema.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
+import { notFound } from '../../platform/errors.ts'
+import { hasVersion } from '../../platform/http/etag.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }

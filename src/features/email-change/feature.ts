@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts'
-import { listEmailChanges } from '../../users/email-change.ts'
+import type { Feature } from '../../contract/feature.ts'
+import { listEmailChanges } from '../../identity/email-change.ts'
 
 export const emailChangeFeature = {
   exportData: async ({ database }, userId) => ({ email_changes: await listEmailChanges(database, userId) }),

@@ -1,5 +1,5 @@
-import type { Database, Tx } from '../../database/database.ts'
-import { clearPassword } from '../../users/users.ts'
+import { clearPassword } from '../../identity/users.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
 
 /** An address change that can be undone. */
 export interface UndoableChange {

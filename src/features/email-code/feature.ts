@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { Feature } from '../../feature.ts'
-import { deleteCodesOf, pruneCodes } from '../../login/login-code-store.ts'
-import { requestCodePath } from '../../login/login-codes.ts'
+import { deleteCodesOf, pruneCodes } from '../../auth/sign-in/login-code-store.ts'
+import { requestCodePath } from '../../auth/sign-in/login-codes.ts'
+import type { Feature } from '../../contract/feature.ts'
 
 export const emailCodeFeature = {
   deleteDataOf: deleteCodesOf,

@@ -1,7 +1,7 @@
-import { validationFailed } from '../../errors.ts'
-import { nullableText } from '../../http/fields.ts'
-import { emailCodeMethod } from '../../login/authentication-methods.ts'
-import { challengeTokenField, type TokenProof, tokenProof } from '../../tokens/first-factor.ts'
+import { emailCodeMethod } from '../../auth/sign-in/authentication-methods.ts'
+import { challengeTokenField, type TokenProof, tokenProof } from '../../auth/tokens/first-factor.ts'
+import { validationFailed } from '../../platform/errors.ts'
+import { nullableText } from '../../platform/http/fields.ts'
 import { wrongCode } from './wrong-code.ts'
 
 /** Holder of a code that an app requested. No session id has this form. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { eventContext } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
-import { sendVerification } from '../../users/verification.ts'
+import { eventContext } from '../../identity/events.ts'
+import type { User } from '../../identity/user.ts'
+import { sendVerification } from '../../identity/verification.ts'
 
 /** The address that is not verified yet, or null. */
 export const unverifiedAddress = ({ email, email_verified_at, pending_email }: User): string | null =>

@@ -1,9 +1,9 @@
-import type { Database, Tx } from '../../database/database.ts'
-import { isUniqueViolation } from '../../database/unique.ts'
-import { AddressHeld, applyPendingEmail } from '../../users/email-change.ts'
-import { type EventContext, recordEvent } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
-import { markVerified } from '../../users/users.ts'
+import { AddressHeld, applyPendingEmail } from '../../identity/email-change.ts'
+import { type EventContext, recordEvent } from '../../identity/events.ts'
+import type { User } from '../../identity/user.ts'
+import { markVerified } from '../../identity/users.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
+import { isUniqueViolation } from '../../platform/database/unique.ts'
 
 /** Marks the address as verified and records the event once. */
 export function verifyAddress(database: Database, user: User, origin: EventContext): Promise<void> {

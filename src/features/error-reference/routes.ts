@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { describeErrors, errorCatalogue } from '../../errors.ts'
-import { errorTitle } from '../../http/problem-details.ts'
 import { addPages } from '../../pages/pages.ts'
+import { describeErrors, errorCatalogue } from '../../platform/errors.ts'
+import { errorTitle } from '../../platform/http/problem-details.ts'
 
 /** Splits a text at its code marks: every second part is code. */
 const partsOf = (text: string): string[] => text.split('`')

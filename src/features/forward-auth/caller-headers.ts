@@ -1,6 +1,6 @@
-import { hasSignInFor } from '../../access/abilities.ts'
-import { type Caller, kindOf } from '../../access/caller.ts'
-import type { Config } from '../../config/schema.ts'
+import { hasSignInFor } from '../../auth/access/abilities.ts'
+import { type Caller, kindOf } from '../../auth/access/caller.ts'
+import type { Config } from '../../platform/config/schema.ts'
 
 /** Headers are ASCII, so other characters are percent-encoded. */
 const ascii = (text: string): string => text.replace(/[^ -~]+|%/gu, (run) => encodeURIComponent(run.toWellFormed()))

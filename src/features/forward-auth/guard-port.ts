@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { notFound } from '../../errors.ts'
-import { listenOn } from '../../http/listen.ts'
+import { notFound } from '../../platform/errors.ts'
+import { listenOn } from '../../platform/http/listen.ts'
 
 const health = /^\/health\//
 

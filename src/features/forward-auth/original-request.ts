@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { HttpError } from '../../errors.ts'
-import { type Host, parseHost } from '../../guard-rules/host-pattern.ts'
+import { HttpError } from '../../platform/errors.ts'
+import { type Host, parseHost } from '../../platform/guard-rules/host-pattern.ts'
 
 /** The request that a proxy asks about. */
 export interface OriginalRequest {

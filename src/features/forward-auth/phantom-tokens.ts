@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { hasSignInFor } from '../../access/abilities.ts'
-import type { Caller } from '../../access/caller.ts'
-import { cacheSize, RecentMap } from '../../cache.ts'
-import type { Config } from '../../config/schema.ts'
-import { randomId } from '../../crypto/random.ts'
-import { claimsAbout } from '../../users/claims.ts'
+import { hasSignInFor } from '../../auth/access/abilities.ts'
+import type { Caller } from '../../auth/access/caller.ts'
+import { claimsAbout } from '../../identity/claims.ts'
+import { cacheSize, RecentMap } from '../../platform/cache.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import { randomId } from '../../platform/crypto/random.ts'
 
 /** Lifetime in seconds. svc reuses a token for half of it, so that each one is valid for at least 30 seconds when sent. */
 const lifetime = 60

@@ -1,7 +1,7 @@
-import { requireAbilities } from '../../access/abilities.ts'
-import { type Caller, kindOf } from '../../access/caller.ts'
-import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../errors.ts'
-import type { Authentication } from '../../login/session-listener.ts'
+import { requireAbilities } from '../../auth/access/abilities.ts'
+import { type Caller, kindOf } from '../../auth/access/caller.ts'
+import type { Authentication } from '../../auth/sign-in/session-listener.ts'
+import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../platform/errors.ts'
 import type { Rule } from './rules.ts'
 
 /** When and how the user of a session authenticated. */

@@ -1,8 +1,8 @@
-import type { Config } from '../../config/schema.ts'
-import { HttpError } from '../../errors.ts'
-import { UnreadablePath } from '../../guard-rules/path-readings.ts'
-import { RuleSet } from '../../guard-rules/rule-set.ts'
-import { AddressRanges } from '../../http/addresses.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import { HttpError } from '../../platform/errors.ts'
+import { UnreadablePath } from '../../platform/guard-rules/path-readings.ts'
+import { RuleSet } from '../../platform/guard-rules/rule-set.ts'
+import { AddressRanges } from '../../platform/http/addresses.ts'
 import type { OriginalRequest } from './original-request.ts'
 
 export type Rule = Config['guard']['rules'][number]

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isSafeMethod } from '../../access/cross-site.ts'
-import { isStateful } from '../../access/stateful.ts'
-import { isWithin } from '../../config/hosts.ts'
-import type { Config } from '../../config/schema.ts'
+import { isSafeMethod } from '../../auth/access/cross-site.ts'
+import { isStateful } from '../../auth/access/stateful.ts'
+import { isWithin } from '../../platform/config/hosts.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import type { OriginalRequest } from './original-request.ts'
 
 /** Tests whether browsers send the session cookie to the host. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorHeaders } from '../../http/description/problems.ts'
-import { Type } from '../../json-schema.ts'
+import { errorHeaders } from '../../platform/http/description/problems.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const open = { access: { family: 'none' } } as const
 

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { accountHref } from '../../account/account-pages.ts'
-import { notFound } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
-import { signOut } from '../../login/sign-in.ts'
+import { signOut } from '../../auth/sign-in/sign-in.ts'
+import { accountHref } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { isOwnFrontEnd, resendPage, signInPage, signOutPath, startPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages } from '../../pages/pages.ts'
+import { notFound } from '../../platform/errors.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const year = 365 * 24 * 60 * 60
 

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
-import { pruneInvitations } from '../../users/invitations.ts'
+import type { Feature } from '../../contract/feature.ts'
+import { pruneInvitations } from '../../identity/invitations.ts'
 
 export const invitationFeature = { prune: pruneInvitations } satisfies Feature

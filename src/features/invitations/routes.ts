@@ -1,24 +1,24 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type FieldErrors, HttpError } from '../../errors.ts'
-import { formType } from '../../http/bodies.ts'
-import { uncheckedText } from '../../http/fields.ts'
-import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
-import { type Static, Type } from '../../json-schema.ts'
-import { continueSignIn } from '../../login/challenge.ts'
-import { redirectOn } from '../../pages/continuation.ts'
-import { startPage } from '../../pages/links.ts'
-import { addPages, pageAnswers } from '../../pages/pages.ts'
-import { type TextName, textsOf } from '../../pages/texts.ts'
-import { eventContext } from '../../users/events.ts'
+import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { eventContext } from '../../identity/events.ts'
 import {
   acceptInvitation,
   findInvitation,
   type Invitation,
   invitationPageOf,
   invitationPath,
-} from '../../users/invitations.ts'
-import { findUserByEmail } from '../../users/users.ts'
+} from '../../identity/invitations.ts'
+import { findUserByEmail } from '../../identity/users.ts'
+import { redirectOn } from '../../pages/continuation.ts'
+import { startPage } from '../../pages/links.ts'
+import { addPages, pageAnswers } from '../../pages/pages.ts'
+import { type TextName, textsOf } from '../../pages/texts.ts'
+import { type FieldErrors, HttpError } from '../../platform/errors.ts'
+import { formType } from '../../platform/http/bodies.ts'
+import { uncheckedText } from '../../platform/http/fields.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../platform/http/validation.ts'
+import { type Static, Type } from '../../platform/json-schema.ts'
 
 const guest = { family: 'session', caller: 'guest' } as const
 

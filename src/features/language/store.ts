@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts'
-import type { Language } from '../../languages/languages.ts'
+import type { Database } from '../../platform/database/database.ts'
+import type { Language } from '../../platform/languages/languages.ts'
 
 /** Stores the language that a user chose. */
 export async function storeLanguage(database: Database, userId: number, language: Language): Promise<void> {

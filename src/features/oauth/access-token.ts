@@ -1,5 +1,5 @@
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
-import { cacheSize, RecentMap } from '../../cache.ts'
+import { cacheSize, RecentMap } from '../../platform/cache.ts'
 
 /** Claims of an access token: those of RFC 9068 section 2.2, and svc's own. */
 export interface AccessTokenClaims extends JWTPayload {

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { OauthRecordRow } from '../../access/lookups/lookups.ts'
-import { isLive } from '../../access/session-store.ts'
-import { sha256Hex } from '../../crypto/hash.ts'
-import { isLiveToken } from '../../tokens/bearer.ts'
-import type { User } from '../../users/user.ts'
+import type { OauthRecordRow } from '../../auth/access/lookups/lookups.ts'
+import { isLive } from '../../auth/access/session-store.ts'
+import { isLiveToken } from '../../auth/tokens/bearer.ts'
+import type { User } from '../../identity/user.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
 import type { AccessTokenClaims } from './access-token.ts'
-import { recordId } from './protocol/store.ts'
+import { recordId } from './records/store.ts'
 
 /** Origin of a token, as its `gid` says: a grant of the OAuth server, a session, a personal token's row or an API token. */
 export const sessionOrigin = (publicId: string): string => `session:${publicId}`

@@ -1,4 +1,4 @@
-import type { StepUpFactor } from '../../feature.ts'
+import type { StepUpFactor } from '../../contract/feature.ts'
 
 /**
  * Authentication context classes (`acr`), from weak to strong: only a remembered browser, one factor, two factors, and

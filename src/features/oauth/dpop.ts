@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
-import { HttpError } from '../../errors.ts'
+import { HttpError } from '../../platform/errors.ts'
 import { isPlainId, oddTimeOf } from './claim-bounds.ts'
 
 /** Algorithms of DPoP proofs and client assertions. */

@@ -1,10 +1,14 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../../contract/feature.ts'
 import { connectedApplications } from './applications/authorizations.ts'
-import { listPersonalTokens } from './applications/store.ts'
+import { deleteAuthorizations, deletePersonalTokens, listPersonalTokens } from './applications/store.ts'
+import { ownScopes } from './clients/scopes.ts'
 import { skipsConsent } from './protocol/grants.ts'
-import { ownScopes } from './protocol/scopes.ts'
+import { deleteRecordsOf } from './records/ended-store.ts'
 
 export const oauthFeature = {
+  revokeTokens: deletePersonalTokens,
+  revokeGrants: deleteRecordsOf,
+  revokeAuthorizations: deleteAuthorizations,
   accountPages: (config) => [
     ...(config.clients.some((client) => !skipsConsent(client, config)) ? (['applications'] as const) : []),
     ...(ownScopes(config).length > 0 ? (['personal-tokens'] as const) : []),

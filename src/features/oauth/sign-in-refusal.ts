@@ -1,4 +1,4 @@
-import { type HttpError, insufficientSignIn } from '../../errors.ts'
+import { type HttpError, insufficientSignIn } from '../../platform/errors.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import { type Acr, acrsFrom } from './authentication-context.ts'
 

@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { validationFailed } from '../../errors.ts'
+import { validationFailed } from '../../platform/errors.ts'
 
 /** Maximum length of a credential id: 1023 bytes (WebAuthn section 4) in base64url. */
 const maxIdLength = 1364

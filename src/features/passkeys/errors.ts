@@ -1,6 +1,6 @@
-import { type ErrorDescription, HttpError } from '../../errors.ts'
+import { type ErrorDescription, HttpError } from '../../platform/errors.ts'
 
-declare module '../../errors.ts' {
+declare module '../../platform/errors.ts' {
   interface ErrorCodes {
     unknown_passkey: true
   }

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { HttpError } from '../../errors.ts'
-import { logAdvice } from '../../http/advice.ts'
-import { eventContext, recordEvents } from '../../users/events.ts'
-import type { Asking } from './challenges/store.ts'
+import { eventContext, recordEvents } from '../../identity/events.ts'
+import type { HttpError } from '../../platform/errors.ts'
+import { logAdvice } from '../../platform/http/advice.ts'
+import type { Asking } from './challenge-store.ts'
 import { credentialRefused } from './credential.ts'
 import { OriginRefused } from './origins.ts'
 

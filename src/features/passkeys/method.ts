@@ -1,6 +1,6 @@
-import type { AuthenticationMethod } from '../../login/authentication-methods.ts'
+import type { AuthenticationMethod } from '../../auth/sign-in/authentication-methods.ts'
 
-declare module '../../login/channel.ts' {
+declare module '../../auth/sign-in/channel.ts' {
   interface Channels {
     passkey: true
   }

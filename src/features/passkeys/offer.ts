@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { sectionPath, sectionsOf } from '../../account/account-pages.ts'
+import { sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
 import { hasPasskey } from './store.ts'
 
 /** Page that adds a passkey. */

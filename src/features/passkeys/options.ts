@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { RequestLimit } from '../../access/request-limits.ts'
-import { sha256Hex } from '../../crypto/hash.ts'
-import type { User } from '../../users/user.ts'
-import { type Asking, keepChallenge } from './challenges/store.ts'
+import type { RequestLimit } from '../../auth/access/request-limits.ts'
+import type { User } from '../../identity/user.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
+import { type Asking, keepChallenge } from './challenge-store.ts'
 import { listCredentials, userHandle } from './store.ts'
 import { webauthn } from './webauthn.ts'
 

@@ -1,6 +1,6 @@
-import { isOrigin } from '../../config/formats.ts'
-import type { Config } from '../../config/schema.ts'
-import type { Advice } from '../../http/advice.ts'
+import { isOrigin } from '../../platform/config/formats.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import type { Advice } from '../../platform/http/advice.ts'
 
 /** Android reports the certificate that signed the app as the origin: its SHA-256 hash in base64url. */
 const androidOrigin = (fingerprint: string): string =>

@@ -2,11 +2,11 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { apiSchema } from '../../http/description/described-schemas.ts'
-import { idParameter, nullableText, rememberFlag } from '../../http/fields.ts'
-import { nameField } from '../../http/validation.ts'
-import { type TSchema, Type } from '../../json-schema.ts'
-import { challengeTokenField } from '../../tokens/first-factor.ts'
+import { challengeTokenField } from '../../auth/tokens/first-factor.ts'
+import { apiSchema } from '../../platform/http/description/described-schemas.ts'
+import { idParameter, nullableText, rememberFlag } from '../../platform/http/fields.ts'
+import { nameField } from '../../platform/http/validation.ts'
+import { type TSchema, Type } from '../../platform/json-schema.ts'
 
 const nullableDate = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })

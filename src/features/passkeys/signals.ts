@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { requireUser } from '../../access/caller.ts'
-import type { Static } from '../../json-schema.ts'
+import { requireUser } from '../../auth/access/caller.ts'
+import type { Static } from '../../platform/json-schema.ts'
 import type { PasskeySignals } from './schemas.ts'
 import { findUserHandle, listCredentials } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { type TokenProof, tokenProof } from '../../tokens/first-factor.ts'
+import { type TokenProof, tokenProof } from '../../auth/tokens/first-factor.ts'
 import { verifyPasskey } from './assertion.ts'
 import { credentialRefused } from './credential.ts'
 import { passkeyMethod } from './method.ts'

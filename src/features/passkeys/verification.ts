@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { Config } from '../../config/schema.ts'
-import { sha256Hex } from '../../crypto/hash.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { algorithms } from './options.ts'
 import { allowedOrigins, OriginRefused } from './origins.ts'
 import type { StoredPasskey } from './store.ts'

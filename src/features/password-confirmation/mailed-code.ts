@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { constantTimeEqual } from '../../crypto/hash.ts'
-import { deriveKeys } from '../../crypto/keys.ts'
-import { typedCode } from '../../login/typed-code.ts'
-import { shareOf } from '../../users/account-mail.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
+import { typedCode } from '../../auth/sign-in/typed-code.ts'
+import { shareOf } from '../../identity/account-mail.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import type { User } from '../../identity/user.ts'
+import { constantTimeEqual } from '../../platform/crypto/hash.ts'
+import { deriveKeys } from '../../platform/crypto/keys.ts'
 
 declare module 'fastify' {
   interface Session {

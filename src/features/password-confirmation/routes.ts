@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { uncheckedText } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
-import { confirmationAge } from '../../login/recent-password.ts'
+import { confirmationAge } from '../../auth/sign-in/recent-password.ts'
+import { EmptyAnswer, sendEmpty } from '../../platform/http/empty-answer.ts'
+import { uncheckedText } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 import { codeUserOf, confirm } from './confirm.ts'
 import { mailCode } from './mailed-code.ts'
 

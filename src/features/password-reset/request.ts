@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Tx } from '../../database/database.ts'
-import { validationFailed } from '../../errors.ts'
-import type { MailShare } from '../../mail/budget.ts'
-import type { MailDraft } from '../../mail/mail.ts'
-import { linkTo } from '../../pages/links.ts'
-import { noteUnsent } from '../../users/account-mail.ts'
+import { noteUnsent } from '../../identity/account-mail.ts'
 import {
   type EventContext,
   eventContext,
@@ -13,9 +8,14 @@ import {
   type RequestOrigin,
   recordEvent,
   requestOrigin,
-} from '../../users/events.ts'
-import { canonicalEmail, type User } from '../../users/user.ts'
-import { findUserByEmail, isAddressInDoubt } from '../../users/users.ts'
+} from '../../identity/events.ts'
+import { canonicalEmail, type User } from '../../identity/user.ts'
+import { findUserByEmail, isAddressInDoubt } from '../../identity/users.ts'
+import { linkTo } from '../../pages/links.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { validationFailed } from '../../platform/errors.ts'
+import type { MailShare } from '../../platform/mail/budget.ts'
+import type { MailDraft } from '../../platform/mail/mail.ts'
 import { replaceReset } from './store.ts'
 
 /** Message of the form, the same for every address. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { emailField } from '../../http/fields.ts'
-import { PasswordConfirmation } from '../../http/validation.ts'
-import { Type } from '../../json-schema.ts'
+import { emailField } from '../../platform/http/fields.ts'
+import { PasswordConfirmation } from '../../platform/http/validation.ts'
+import { Type } from '../../platform/json-schema.ts'
 import { answerRequests, linkSent, requestReset } from './request.ts'
 import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
 

@@ -1,5 +1,5 @@
-import { sha256Hex } from '../../crypto/hash.ts'
-import type { Tx } from '../../database/database.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
+import type { Tx } from '../../platform/database/database.ts'
 
 /** The user, and the address that receives the link. */
 interface Account {

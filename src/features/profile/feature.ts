@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts'
-import { findUserById } from '../../users/users.ts'
+import type { Feature } from '../../contract/feature.ts'
+import { findUserById } from '../../identity/users.ts'
 
 export const profileFeature = {
   accountPages: () => ['profile', 'password', 'data'],

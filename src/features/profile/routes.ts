@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { MessageAnswer } from '../../http/message.ts'
-import { sendRenewed } from '../../login/sign-in.ts'
+import { sendRenewed } from '../../auth/sign-in/sign-in.ts'
+import { EmptyAnswer, sendEmpty } from '../../platform/http/empty-answer.ts'
+import { MessageAnswer } from '../../platform/http/message.ts'
 import {
   changePassword,
   changeProfile,

@@ -1,8 +1,8 @@
-import type { Database, Tx } from '../../database/database.ts'
-import { isUniqueViolation } from '../../database/unique.ts'
-import { requestEmailChange } from '../../users/email-change.ts'
-import type { User } from '../../users/user.ts'
-import { findUserById } from '../../users/users.ts'
+import { requestEmailChange } from '../../identity/email-change.ts'
+import type { User } from '../../identity/user.ts'
+import { findUserById } from '../../identity/users.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
+import { isUniqueViolation } from '../../platform/database/unique.ts'
 
 /** Result of a profile change; `gone` if the user was deleted meanwhile. */
 type ProfileOutcome = 'changed' | 'taken' | 'gone'

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { notFound } from '../../errors.ts'
-import { Type } from '../../json-schema.ts'
 import { addPageHeaders } from '../../pages/page-headers.ts'
 import { pageAnswers } from '../../pages/pages.ts'
+import { notFound } from '../../platform/errors.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -21,7 +21,7 @@ function swaggerUi(): string {
 const files: Readonly<Record<string, () => string>> = {
   'swagger-ui.css': () => join(swaggerUi(), 'swagger-ui.css'),
   'swagger-ui-bundle.js': () => join(swaggerUi(), 'swagger-ui-bundle.js'),
-  'reference.js': () => join(import.meta.dirname, 'assets', 'reference.js'),
+  'reference.js': () => join(import.meta.dirname, 'reference.js'),
 }
 
 const types: Readonly<Record<string, string>> = { '.css': 'text/css', '.js': 'text/javascript' }

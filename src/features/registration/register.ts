@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { HttpError, validationFailed } from '../../errors.ts'
-import { requireAllowedDomain } from '../../http/allowed-domains.ts'
-import { emailField, rememberFlag } from '../../http/fields.ts'
-import { isSet } from '../../http/flag.ts'
-import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
-import { type Static, Type } from '../../json-schema.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
-import { createUser, findUserByEmail } from '../../users/users.ts'
-import { sendVerification } from '../../users/verification.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import { createUser, findUserByEmail } from '../../identity/users.ts'
+import { sendVerification } from '../../identity/verification.ts'
+import { HttpError, validationFailed } from '../../platform/errors.ts'
+import { requireAllowedDomain } from '../../platform/http/allowed-domains.ts'
+import { emailField, rememberFlag } from '../../platform/http/fields.ts'
+import { isSet } from '../../platform/http/flag.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../platform/http/validation.ts'
+import { type Static, Type } from '../../platform/json-schema.ts'
 
 export const RegisterBody = Type.Object(
   {

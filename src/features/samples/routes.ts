@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { requireAbilities, requireAbility } from '../../access/abilities.ts'
-import { callerOf } from '../../access/caller.ts'
-import { forbidden, notFound } from '../../errors.ts'
-import { idParameter } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
+import { requireAbilities, requireAbility } from '../../auth/access/abilities.ts'
+import { callerOf } from '../../auth/access/caller.ts'
+import { forbidden, notFound } from '../../platform/errors.ts'
+import { idParameter } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
 /** Ids are JSON numbers; larger ones would lose precision. */

@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../database/database.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
 
 interface Server {
   id: number

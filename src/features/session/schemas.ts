@@ -1,5 +1,5 @@
-import { emailField, rememberFlag } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
+import { emailField, rememberFlag } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 export const LoginBody = Type.Object(
   {

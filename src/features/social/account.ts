@@ -1,11 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { isPassword } from '../../crypto/stored-password.ts'
-import type { Tx } from '../../database/database.ts'
-import { isAllowedDomain } from '../../http/allowed-domains.ts'
-import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
-import { lockUserByEmail } from '../../users/lock.ts'
-import { notify } from '../../users/notices.ts'
+import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import { lockUserByEmail } from '../../identity/lock.ts'
+import { notify } from '../../identity/notices.ts'
 import {
   clearPassword,
   createUser,
@@ -14,7 +11,10 @@ import {
   isAddressInDoubt,
   markVerified,
   type UserWithPassword,
-} from '../../users/users.ts'
+} from '../../identity/users.ts'
+import { isPassword } from '../../platform/crypto/stored-password.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { isAllowedDomain } from '../../platform/http/allowed-domains.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { type SocialFailure, socialFailure } from './failure.ts'
 import type { SocialProvider } from './provider.ts'

@@ -1,8 +1,8 @@
-import type { Config } from '../../config/schema.ts'
-import type { ErrorCode } from '../../errors.ts'
+import { invitationPageOf } from '../../identity/invitations.ts'
 import { lastTarget, withReturn } from '../../pages/continuation.ts'
 import { accountPage, confirmPage, isOwnFrontEnd, linkPage, linkTo, signInPage, startPage } from '../../pages/links.ts'
-import { invitationPageOf } from '../../users/invitations.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import type { ErrorCode } from '../../platform/errors.ts'
 import type { Flow } from './state.ts'
 
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo' | 'invitation'>

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../../contract/feature.ts'
 import { alertOf, confirmPart, signInPart } from './buttons.ts'
 import { socialErrors } from './failure.ts'
 import { invitationAlert, invitationPart } from './invitation/part.ts'

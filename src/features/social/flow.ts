@@ -5,9 +5,9 @@ import {
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
 } from 'openid-client'
-import { useOnce } from '../../access/used-once.ts'
-import type { Cipher } from '../../crypto/cipher.ts'
-import { HttpError } from '../../errors.ts'
+import { useOnce } from '../../auth/access/used-once.ts'
+import type { Cipher } from '../../platform/crypto/cipher.ts'
+import { HttpError } from '../../platform/errors.ts'
 import { type ClaimAccount, type Opened, openAccount } from './account.ts'
 import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { HttpError } from '../../errors.ts'
-import { eventContext, recordEvents } from '../../users/events.ts'
+import { eventContext, recordEvents } from '../../identity/events.ts'
+import { HttpError } from '../../platform/errors.ts'
 import { isSocialFailure, reasonOf } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
 

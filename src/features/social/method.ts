@@ -1,12 +1,12 @@
-import type { AuthenticationMethod } from '../../login/authentication-methods.ts'
+import type { AuthenticationMethod } from '../../auth/sign-in/authentication-methods.ts'
 
-declare module '../../login/channel.ts' {
+declare module '../../auth/sign-in/channel.ts' {
   interface Channels {
     social: true
   }
 }
 
-declare module '../../login/authentication-methods.ts' {
+declare module '../../auth/sign-in/authentication-methods.ts' {
   interface AmrValues {
     fed: true
   }

@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../database/database.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
 
 /** Maximum number of attempts while other requests change the facts. */
 const maxTries = 5

@@ -1,6 +1,6 @@
-import { idParameter, nullableText, uncheckedText } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
-import { UserSchema } from '../../users/user-schema.ts'
+import { UserSchema } from '../../identity/user-schema.ts'
+import { idParameter, nullableText, uncheckedText } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const date = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })

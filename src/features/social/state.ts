@@ -1,15 +1,15 @@
-import type { Cipher } from '../../crypto/cipher.ts'
-import { sha256Base64url } from '../../crypto/hash.ts'
-import { randomId } from '../../crypto/random.ts'
+import type { Cipher } from '../../platform/crypto/cipher.ts'
+import { sha256Base64url } from '../../platform/crypto/hash.ts'
+import { randomId } from '../../platform/crypto/random.ts'
 
-declare module '../../crypto/keys.ts' {
+declare module '../../platform/crypto/keys.ts' {
   interface CipherPurposes {
     'social-flow': true
     'social-tokens': true
   }
 }
 
-declare module '../../access/used-once.ts' {
+declare module '../../auth/access/used-once.ts' {
   interface UsedOncePurposes {
     SocialState: true
   }

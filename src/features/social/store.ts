@@ -1,8 +1,8 @@
-import type { Database, Tx } from '../../database/database.ts'
-import { maxRowId } from '../../database/ids.ts'
-import type { Static } from '../../json-schema.ts'
-import type { Found, ImportItem } from '../../users/import-part.ts'
-import { wireDate } from '../../users/wire-date.ts'
+import type { Found, ImportItem } from '../../identity/import-part.ts'
+import { wireDate } from '../../identity/wire-date.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
+import { maxRowId } from '../../platform/database/ids.ts'
+import type { Static } from '../../platform/json-schema.ts'
 import type { SocialProfile } from './profile.ts'
 import type { SocialAccountRecord } from './schemas.ts'
 

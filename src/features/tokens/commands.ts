@@ -1,5 +1,5 @@
-import { command } from '../../commands.ts'
-import { pruneExpiredTokens } from '../../tokens/prune.ts'
+import { pruneExpiredTokens } from '../../auth/tokens/prune.ts'
+import { command } from '../../contract/command.ts'
 
 /** Commands for API tokens. */
 export const tokenCommands = [

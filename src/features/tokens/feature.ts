@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts'
-import { listTokens } from '../../tokens/store.ts'
+import { listTokens } from '../../auth/tokens/store.ts'
+import type { Feature } from '../../contract/feature.ts'
 
 export const tokenFeature = {
   accountPages: () => ['tokens'],

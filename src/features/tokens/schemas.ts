@@ -1,8 +1,8 @@
-import { emailField, idParameter, nullable, nullableText } from '../../http/fields.ts'
-import { nameField, requiredFields } from '../../http/validation.ts'
-import { type Static, Type } from '../../json-schema.ts'
-import type { TokenProof } from '../../tokens/first-factor.ts'
-import { UserSchema } from '../../users/user-schema.ts'
+import type { TokenProof } from '../../auth/tokens/first-factor.ts'
+import { UserSchema } from '../../identity/user-schema.ts'
+import { emailField, idParameter, nullable, nullableText } from '../../platform/http/fields.ts'
+import { nameField, requiredFields } from '../../platform/http/validation.ts'
+import { type Static, Type } from '../../platform/json-schema.ts'
 
 const password = ['email', 'password', 'device_name']
 

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
-import { notify } from '../../users/notices.ts'
-import { clearTwoFactor, findTwoFactor, replaceRecoveryCodes, replaceTwoFactor } from '../../users/two-factor.ts'
-import type { User } from '../../users/user.ts'
+import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import { notify } from '../../identity/notices.ts'
+import { clearTwoFactor, findTwoFactor, replaceRecoveryCodes, replaceTwoFactor } from '../../identity/two-factor.ts'
+import type { User } from '../../identity/user.ts'
 
 /**
  * Creates a secret and recovery codes, unconfirmed, if the user has none. `replace` also replaces an unconfirmed factor, or

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../../contract/feature.ts'
 
 export const twoFactorFeature = {
   accountPages: ({ two_factor }) => (two_factor.enabled ? ['two-factor'] : []),
-  scripts: { 'print.js': join(import.meta.dirname, 'scripts', 'print.js') },
+  scripts: { 'print.js': join(import.meta.dirname, 'print.js') },
 } satisfies Feature

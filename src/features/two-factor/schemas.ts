@@ -1,6 +1,6 @@
-import { apiSchema } from '../../http/description/described-schemas.ts'
-import { nullableText, optionalFlag } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
+import { apiSchema } from '../../platform/http/description/described-schemas.ts'
+import { nullableText, optionalFlag } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 export const ChallengeBody = Type.Object(
   {

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { renderSVG } from 'uqr'
-import { requireUser } from '../../access/caller.ts'
-import { otpauthUrl } from '../../login/totp.ts'
-import { findTwoFactor } from '../../users/two-factor.ts'
+import { requireUser } from '../../auth/access/caller.ts'
+import { otpauthUrl } from '../../auth/sign-in/totp.ts'
+import { findTwoFactor } from '../../identity/two-factor.ts'
 
 /** What an authenticator app needs. */
 interface Setup {

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { idParameter } from '../../http/fields.ts'
-import { Type } from '../../json-schema.ts'
-import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
+import { unlockedUser, unlockPath, useUnlock } from '../../auth/sign-in/unlock.ts'
+import { eventContext, recordEvents } from '../../identity/events.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'
-import { eventContext, recordEvents } from '../../users/events.ts'
+import { idParameter } from '../../platform/http/fields.ts'
+import { Type } from '../../platform/json-schema.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
 const params = Type.Object({ id: idParameter('The id of the user.', '^[1-9][0-9]{0,14}$') })

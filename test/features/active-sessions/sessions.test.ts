@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sha256Hex } from '../../../src/crypto/hash.ts'
+import { sha256Hex } from '../../../src/platform/crypto/hash.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'

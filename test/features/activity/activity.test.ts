@@ -1,6 +1,6 @@
 import t from 'tap'
-import { eventTypes } from '../../../src/event-types.ts'
-import { catalogueOf } from '../../../src/languages/messages.ts'
+import { eventTypes } from '../../../src/platform/event-types.ts'
+import { catalogueOf } from '../../../src/platform/languages/messages.ts'
 import { addAccount, hides, openAccount } from '../../support/account-pages.ts'
 import type { TestApp } from '../../support/app.ts'
 

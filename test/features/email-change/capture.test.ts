@@ -1,6 +1,6 @@
 import t from 'tap'
-import { requestEmailChange } from '../../../src/users/email-change.ts'
-import { findUserById } from '../../../src/users/users.ts'
+import { requestEmailChange } from '../../../src/identity/email-change.ts'
+import { findUserById } from '../../../src/identity/users.ts'
 import { strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { day } from '../../support/clock.ts'

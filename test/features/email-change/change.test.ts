@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneAccess } from '../../../src/access/prune.ts'
+import { pruneAccess } from '../../../src/auth/access/prune.ts'
 import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'

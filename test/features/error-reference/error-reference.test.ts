@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { describeErrors, errorCatalogue } from '../../../src/errors.ts'
+import { describeErrors, errorCatalogue } from '../../../src/platform/errors.ts'
 import { buildTestApp } from '../../support/app.ts'
 
 t.test('lists every error code at the address that problem details name', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isPassword } from '../../../src/crypto/stored-password.ts'
+import { isPassword } from '../../../src/platform/crypto/stored-password.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { isPassword } from '../../../src/crypto/stored-password.ts'
+import { isPassword } from '../../../src/platform/crypto/stored-password.ts'
 import { addAccount, rejectsForgeries } from '../../support/account-pages.ts'
 import type { Settings } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
-import { hashPassword } from '../../../src/crypto/password.ts'
+import { hashPassword } from '../../../src/platform/crypto/password.ts'
 import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { untilWaiting } from '../../support/hold.ts'

@@ -1,5 +1,5 @@
 import type { InjectOptions } from 'fastify'
-import { chance, pick } from '../../http/odd-requests.ts'
+import { chance, pick } from '../../platform/http/odd-requests.ts'
 
 const paths = [
   ...[

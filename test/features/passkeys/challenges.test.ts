@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneExpired } from '../../../src/upkeep.ts'
+import { pruneExpired } from '../../../src/app/upkeep.ts'
 import { Authenticator, type CeremonyOptions } from '../../support/authenticator.ts'
 import { minute, second } from '../../support/clock.ts'
 import { buildPasskeyApp, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { accountsOf } from '../../../src/accounts.ts'
+import { accountsOf } from '../../../src/auth/accounts.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import {
   buildPasskeyApp,

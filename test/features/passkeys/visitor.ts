@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import type { User } from '../../../src/users/user.ts'
+import type { User } from '../../../src/identity/user.ts'
 import { buildTestApp, type Settings, type TestApp, type TestAppOptions } from '../../support/app.ts'
 import { Authenticator, type CeremonyOptions, type Forgery } from '../../support/authenticator.ts'
 import type { Browser } from '../../support/browser.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { passwordFingerprint } from '../../../src/access/password-fingerprint.ts'
-import { hashPassword } from '../../../src/crypto/password.ts'
+import { passwordFingerprint } from '../../../src/auth/access/password-fingerprint.ts'
+import { hashPassword } from '../../../src/platform/crypto/password.ts'
 import { removePassword } from '../../support/accounts.ts'
 import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'

@@ -167,7 +167,7 @@ t.test('prunes ended sessions', async (t) => {
   const spa = svc.browser()
   await spa.signIn(user.email, undefined, { remember: true })
   svc.clock.advance(401 * day)
-  const { pruneAccess } = await import('../../../src/access/prune.ts')
+  const { pruneAccess } = await import('../../../src/auth/access/prune.ts')
   await pruneAccess(svc.database, svc.config.current(), svc.clock.now())
   t.strictSame(await rowsOf(svc), [])
   t.equal(await svc.database.prisma.rememberToken.count(), 0)

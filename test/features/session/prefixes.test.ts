@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
-import { deriveKeys } from '../../../src/crypto/keys.ts'
-import { Signer } from '../../../src/crypto/signer.ts'
+import { deriveKeys } from '../../../src/platform/crypto/keys.ts'
+import { Signer } from '../../../src/platform/crypto/signer.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { sha256Hex } from '../../../src/crypto/hash.ts'
-import { hashPassword } from '../../../src/crypto/password.ts'
+import { sha256Hex } from '../../../src/platform/crypto/hash.ts'
+import { hashPassword } from '../../../src/platform/crypto/password.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'

@@ -1,4 +1,4 @@
-import type { User } from '../../../src/users/user.ts'
+import type { User } from '../../../src/identity/user.ts'
 import type { TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour } from '../../support/clock.ts'

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { clearTwoFactor } from '../../../src/users/two-factor.ts'
+import { clearTwoFactor } from '../../../src/identity/two-factor.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'

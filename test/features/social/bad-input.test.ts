@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chance, methods, odd, oddValues, pick } from '../../http/odd-requests.ts'
+import { chance, methods, odd, oddValues, pick } from '../../platform/http/odd-requests.ts'
 import { buildSocial, mobileUri, type Social, Visitor } from './visitor.ts'
 
 const names = ['code', 'state', 'iss', 'error', 'error_description', 'stateless', 'device_name', 'return_to', 'confirm']

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { pruneUsedOnce } from '../../../src/access/used-once.ts'
+import { pruneUsedOnce } from '../../../src/auth/access/used-once.ts'
 import { hour, minute } from '../../support/clock.ts'
 import { Scrape } from '../../support/metrics.ts'
 import { freePort } from '../../support/process.ts'

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { isPassword } from '../../../src/crypto/stored-password.ts'
+import { isPassword } from '../../../src/platform/crypto/stored-password.ts'
 import { day } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, forgeAccounts, frontEnd, list, type Social, Visitor } from './visitor.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Config } from '../../../src/config/schema.ts'
+import type { Config } from '../../../src/platform/config/schema.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 import { stopTime, travel } from '../../support/time.ts'

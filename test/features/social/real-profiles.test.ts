@@ -1,8 +1,8 @@
 // engine: none
 import t from 'tap'
-import { parseConfig } from '../../../src/config/load.ts'
 import { type Claims, profileOf } from '../../../src/features/social/profile.ts'
 import { findProvider } from '../../../src/features/social/provider.ts'
+import { parseConfig } from '../../../src/platform/config/load.ts'
 import { type Settings, testConfig } from '../../support/app.ts'
 
 /** The claims that each provider documents, or sends according to reports. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createToken } from '../../../src/tokens/store.ts'
-import { secretHash } from '../../../src/tokens/token-string.ts'
+import { createToken } from '../../../src/auth/tokens/store.ts'
+import { secretHash } from '../../../src/auth/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 
 const idOf = (token: string): number => Number(token.split('|')[0])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneExpiredTokens } from '../../../src/tokens/prune.ts'
+import { pruneExpiredTokens } from '../../../src/auth/tokens/prune.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { runCommandOn } from '../../support/command.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hashPassword } from '../../../src/crypto/password.ts'
+import { hashPassword } from '../../../src/platform/crypto/password.ts'
 import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { SignJWT } from 'jose'
-import { randomId } from '../../../crypto/random.ts'
+import { randomId } from '../../../platform/crypto/random.ts'
 import { personalOrigin } from '../alive.ts'
 import { acrOf } from '../authentication-context.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'

@@ -1,6 +1,6 @@
-import { nullableText } from '../../../http/fields.ts'
-import { nameField } from '../../../http/validation.ts'
-import { Type } from '../../../json-schema.ts'
+import { nullableText } from '../../../platform/http/fields.ts'
+import { nameField } from '../../../platform/http/validation.ts'
+import { Type } from '../../../platform/json-schema.ts'
 
 const date = (description: string) => Type.String({ format: 'date-time', description })
 const scopes = Type.Array(Type.String(), { description: 'The granted scopes.' })

@@ -1,10 +1,10 @@
-import { storedAbilities } from '../../../access/abilities.ts'
-import { deleteOutdated } from '../../../database/batches.ts'
-import type { Database, Tx } from '../../../database/database.ts'
-import type { Static } from '../../../json-schema.ts'
-import { wireDate } from '../../../users/wire-date.ts'
-import type { RecordSeal, SealedRecord } from '../protocol/record-seal.ts'
-import { recordId } from '../protocol/store.ts'
+import { storedAbilities } from '../../../auth/access/abilities.ts'
+import { wireDate } from '../../../identity/wire-date.ts'
+import { deleteOutdated } from '../../../platform/database/batches.ts'
+import type { Database, Tx } from '../../../platform/database/database.ts'
+import type { Static } from '../../../platform/json-schema.ts'
+import type { RecordSeal, SealedRecord } from '../records/record-seal.ts'
+import { recordId } from '../records/store.ts'
 import type { PersonalToken } from './schemas.ts'
 
 type ListedToken = Static<typeof PersonalToken>

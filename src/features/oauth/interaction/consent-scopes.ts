@@ -1,11 +1,11 @@
-import type { Config } from '../../../config/schema.ts'
-import type { UserClaim } from '../../../config/sections/user-claims.ts'
-import type { Language } from '../../../languages/languages.ts'
-import { scopeOfClaim } from '../protocol/claims.ts'
-import type { Registry } from '../protocol/clients.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
+import type { Language } from '../../../platform/languages/languages.ts'
+import { scopeOfClaim } from '../clients/claims.ts'
+import type { Registry } from '../clients/clients.ts'
+import { describeScope, inPageOrder } from '../clients/scopes.ts'
+import { claimsFor, namedTargets } from '../clients/targets.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
-import { describeScope, inPageOrder } from '../protocol/scopes.ts'
-import { claimsFor, namedTargets } from '../protocol/targets.ts'
 
 /** Scopes that an authorization requests. */
 export const scopesOf = ({ params: { scope } }: Details): string[] =>

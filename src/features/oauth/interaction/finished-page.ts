@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { startPage } from '../../../pages/links.ts'
 import type { PageData } from '../../../pages/page-data.ts'
 import { textsOf } from '../../../pages/texts.ts'
-import type { RegisteredClient } from '../protocol/clients.ts'
+import type { RegisteredClient } from '../clients/clients.ts'
 
 declare module 'fastify' {
   interface Session {

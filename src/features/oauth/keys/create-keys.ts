@@ -1,5 +1,5 @@
-import type { Database } from '../../../database/database.ts'
-import { type EventContext, recordEvent } from '../../../users/events.ts'
+import { type EventContext, recordEvent } from '../../../identity/events.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import { newKey } from './jwk.ts'
 import type { KeyTimes, WantedKey } from './rotation.ts'
 import type { KeySeal } from './seal.ts'

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import type { CurrentConfig } from '../../../config/current.ts'
-import type { Database } from '../../../database/database.ts'
-import type { EventContext } from '../../../users/events.ts'
-import { wireDate } from '../../../users/wire-date.ts'
+import type { EventContext } from '../../../identity/events.ts'
+import { wireDate } from '../../../identity/wire-date.ts'
+import type { CurrentConfig } from '../../../platform/config/current.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import { type CreatedKey, createKeys } from './create-keys.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 import {

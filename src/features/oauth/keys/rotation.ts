@@ -1,4 +1,4 @@
-import type { Config } from '../../../config/schema.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 
 /** Times in the life of a key, in Unix milliseconds. */

@@ -1,5 +1,5 @@
-import type { Cipher } from '../../../crypto/cipher.ts'
-import { deriveCipher } from '../../../crypto/keys.ts'
+import type { Cipher } from '../../../platform/crypto/cipher.ts'
+import { deriveCipher } from '../../../platform/crypto/keys.ts'
 import type { PrivateJwk } from './jwk.ts'
 import type { StoredKey } from './store.ts'
 

@@ -1,5 +1,5 @@
-import type { Database, Tx } from '../../../database/database.ts'
-import type { OauthKey } from '../../../generated/postgresql/client.ts'
+import type { Database, Tx } from '../../../platform/database/database.ts'
+import type { OauthKey } from '../../../platform/generated/postgresql/client.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 import { type KeyTimes, keysInOrder } from './rotation.ts'
 

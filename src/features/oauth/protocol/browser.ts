@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { User } from '../../../users/user.ts'
+import type { User } from '../../../identity/user.ts'
 import type { AskedTokens } from './introspection/request.ts'
 
 /** User who is signed in to svc's own session. The library's session does not decide who is signed in. */

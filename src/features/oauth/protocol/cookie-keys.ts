@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { constantTimeEqual } from '../../../crypto/hash.ts'
+import { constantTimeEqual } from '../../../platform/crypto/hash.ts'
 
 /** HMAC-SHA1 in base64url, which the cookies of earlier versions have too. */
 const signatureOf = (text: string, key: string): string => createHmac('sha1', key).update(text).digest('base64url')

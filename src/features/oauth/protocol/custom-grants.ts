@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { passwordGrant } from './password-grant.ts'
 import { type ExchangeParts, exchangeGrant } from './token-exchange.ts'
 

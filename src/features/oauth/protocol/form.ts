@@ -1,5 +1,5 @@
-import { HttpError } from '../../../errors.ts'
-import { requireFewFields } from '../../../http/bodies.ts'
+import { HttpError } from '../../../platform/errors.ts'
+import { requireFewFields } from '../../../platform/http/bodies.ts'
 
 const unreadable = (): HttpError => new HttpError(400, 'malformed_body', 'The request body cannot be read.')
 

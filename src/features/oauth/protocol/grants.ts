@@ -1,11 +1,11 @@
 import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import { scopeOfClaim } from '../clients/claims.ts'
+import type { RegisteredClient, Registry } from '../clients/clients.ts'
+import { servedScopes } from '../clients/scopes.ts'
+import { namedTargets, type Target } from '../clients/targets.ts'
 import { requestFactsOf } from './browser.ts'
-import { scopeOfClaim } from './claims.ts'
-import type { RegisteredClient, Registry } from './clients.ts'
-import { servedScopes } from './scopes.ts'
-import { namedTargets, type Target } from './targets.ts'
 
 /**
  * Tests whether a first-party client needs no consent: only if no other program can receive its codes. A public client

@@ -1,10 +1,10 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
-import { mustVerifyAddress } from '../../../access/verified-address.ts'
-import type { Config } from '../../../config/schema.ts'
-import type { User } from '../../../users/user.ts'
+import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
+import type { User } from '../../../identity/user.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { acrOf, askedContext, checkAcrClaim, type Factors, isReached, stepUpTo } from '../authentication-context.ts'
+import type { Registry } from '../clients/clients.ts'
 import { requestFactsOf } from './browser.ts'
-import type { Registry } from './clients.ts'
 import { isUnprovenDevice } from './grants.ts'
 
 interface PolicyParts {

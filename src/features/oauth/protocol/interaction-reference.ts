@@ -1,4 +1,4 @@
-import type { CookiePrefix } from '../../../access/cookies.ts'
+import type { CookiePrefix } from '../../../auth/access/cookies.ts'
 import { interactionCookie } from './cookie-names.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { resourceServer } from './choose-target.ts'
-import type { Target } from './targets.ts'
+import { resourceServer } from '../clients/choose-target.ts'
+import type { Target } from '../clients/targets.ts'
 
 /** How and when the user signed in (RFC 9068 section 2.2.1). */
 interface AuthenticationClaims {

@@ -1,6 +1,6 @@
 import Provider, { type AdapterPayload } from 'oidc-provider'
+import type { Owner } from '../records/records.ts'
 import { requestFactsOf } from './browser.ts'
-import type { Owner } from './records.ts'
 
 /** Payload of a session or grant, with the browser session of its row and the payload that was read. */
 export type LastingPayload = AdapterPayload & {

@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose'
 import Provider from 'oidc-provider'
-import type { Metrics } from '../../../observability/metrics/metrics.ts'
+import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'

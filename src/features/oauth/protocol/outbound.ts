@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { Config } from '../../../config/schema.ts'
-import { AddressRanges } from '../../../http/addresses.ts'
-import { type OutboundFetch, outboundFetch, UnreachableAddress } from '../../../http/outbound.ts'
-import { tracedFetch } from '../../../observability/tracing/traced-fetch.ts'
-import type { Tracing } from '../../../observability/tracing/tracing.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import { AddressRanges } from '../../../platform/http/addresses.ts'
+import { type OutboundFetch, outboundFetch, UnreachableAddress } from '../../../platform/http/outbound.ts'
+import { tracedFetch } from '../../../platform/observability/tracing/traced-fetch.ts'
+import type { Tracing } from '../../../platform/observability/tracing/tracing.ts'
 
 /**
  * Outbound requests of the library to URLs of clients: to public addresses, to the ranges of `outbound.allow_private`,

@@ -5,8 +5,8 @@ import type { PageData, PageName } from '../../../pages/page-data.ts'
 import { policyOf } from '../../../pages/page-headers.ts'
 import { renderPage } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
+import type { Registry } from '../clients/clients.ts'
 import { requestFactsOf } from './browser.ts'
-import type { Registry } from './clients.ts'
 import { isSeen } from './patches/failures.ts'
 
 /** Sets a page of svc as the library's response. */

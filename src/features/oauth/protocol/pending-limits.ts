@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import Provider, { type AdapterPayload } from 'oidc-provider'
-import type { Clock } from '../../../clock.ts'
-import type { CurrentConfig } from '../../../config/current.ts'
-import { limitedAddress } from '../../../http/client-address.ts'
-import { budgetOfPeer } from '../../../http/peer-budget.ts'
-import type { Counters } from '../../../limits/counters.ts'
-import { tooManyRequests } from '../../../limits/too-many-requests.ts'
+import type { Clock } from '../../../platform/clock.ts'
+import type { CurrentConfig } from '../../../platform/config/current.ts'
+import { limitedAddress } from '../../../platform/http/client-address.ts'
+import { budgetOfPeer } from '../../../platform/http/peer-budget.ts'
+import type { Counters } from '../../../platform/limits/counters.ts'
+import { tooManyRequests } from '../../../platform/limits/too-many-requests.ts'
 import { requestFactsOf } from './browser.ts'
 
 /** Endpoints that authenticate the client, so that others cannot write records in its name. */

@@ -1,6 +1,6 @@
 import Provider from 'oidc-provider'
-import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
-import type { User } from '../../../users/user.ts'
+import type { Lookups, OauthRecordRow } from '../../../auth/access/lookups/lookups.ts'
+import type { User } from '../../../identity/user.ts'
 import { requestFactsOf } from './browser.ts'
 
 /** Rows that a request has read before the library asks for them. */

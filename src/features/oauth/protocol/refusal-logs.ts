@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
-import { type Advice, logAdvice } from '../../../http/advice.ts'
+import { type Advice, logAdvice } from '../../../platform/http/advice.ts'
 import { requestFactsOf } from './browser.ts'
 import { causeOf } from './refusal-causes.ts'
 

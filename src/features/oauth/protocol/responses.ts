@@ -1,6 +1,6 @@
-import { errorHeaders } from '../../../http/description/problems.ts'
-import { sharedResponse } from '../../../http/description/shared-responses.ts'
-import { Type } from '../../../json-schema.ts'
+import { errorHeaders } from '../../../platform/http/description/problems.ts'
+import { sharedResponse } from '../../../platform/http/description/shared-responses.ts'
+import { Type } from '../../../platform/json-schema.ts'
 
 const seconds = (description: string) => Type.Integer({ minimum: 0, description })
 const text = (description: string) => Type.Optional(Type.String({ description }))

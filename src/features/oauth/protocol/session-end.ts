@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { Tx } from '../../../database/database.ts'
-import type { EndedSessions, SessionListener } from '../../../login/session-listener.ts'
+import type { EndedSessions, SessionListener } from '../../../auth/sign-in/session-listener.ts'
+import type { Tx } from '../../../platform/database/database.ts'
+import { deleteGrantRecords, deleteSessionRecords, relinkSessionRecord } from '../records/ended-store.ts'
+import type { RecordSeal, SealedRecord } from '../records/record-seal.ts'
+import { lockOwners, ownersOf, recordId } from '../records/store.ts'
 import { sessionCookie } from './cookie-names.ts'
-import { deleteGrantRecords, deleteSessionRecords, relinkSessionRecord } from './ended/store.ts'
-import type { RecordSeal, SealedRecord } from './record-seal.ts'
-import { lockOwners, ownersOf, recordId } from './store.ts'
 
 /** Kind of the outbox jobs that send back-channel logout requests. */
 export const logoutWork = 'oauth-sign-out'

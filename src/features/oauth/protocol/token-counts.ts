@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { Metrics } from '../../../observability/metrics/metrics.ts'
+import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 
 const grants = new Set(['authorization_code', 'refresh_token', 'client_credentials', 'password'])
 

@@ -1,8 +1,8 @@
-import type { Lookups } from '../../../access/lookups/lookups.ts'
-import type { UserClaim } from '../../../config/sections/user-claims.ts'
-import { claimsAbout } from '../../../users/claims.ts'
-import type { Registry } from './clients.ts'
-import { claimsFor } from './targets.ts'
+import type { Lookups } from '../../../auth/access/lookups/lookups.ts'
+import { claimsAbout } from '../../../identity/claims.ts'
+import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
+import type { Registry } from '../clients/clients.ts'
+import { claimsFor } from '../clients/targets.ts'
 
 export interface ClaimParts {
   registry: Registry

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import type { OauthRecordRow } from '../../../access/lookups/lookups.ts'
-import type { User } from '../../../users/user.ts'
+import type { OauthRecordRow } from '../../../auth/access/lookups/lookups.ts'
+import type { User } from '../../../identity/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
-import { claimsByScope, claimsOf } from './claims.ts'
-import type { Registry } from './clients.ts'
+import { claimsByScope, claimsOf } from '../clients/claims.ts'
+import type { Registry } from '../clients/clients.ts'
+import type { RecordSeal } from '../records/record-seal.ts'
 import { protocolRoutes } from './paths.ts'
-import type { RecordSeal } from './record-seal.ts'
 
 export interface UserInfoParts {
   registry: Registry

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { notFound } from '../../../errors.ts'
-import { hasVersion } from '../../../http/etag.ts'
-import { Type } from '../../../json-schema.ts'
+import { notFound } from '../../../platform/errors.ts'
+import { hasVersion } from '../../../platform/http/etag.ts'
+import { Type } from '../../../platform/json-schema.ts'
 import { listTtl, type StatusLists } from './status-lists.ts'
 
 interface StatusListOptions {

@@ -1,5 +1,5 @@
-import type { Database } from '../../../database/database.ts'
-import { execute, query } from '../../../database/statements.ts'
+import type { Database } from '../../../platform/database/database.ts'
+import { execute, query } from '../../../platform/database/statements.ts'
 
 /** Place of a token in a status list. */
 interface StatusEntry {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { forbidden, passwordConfirmationRequired } from '../../../errors.ts'
+import { forbidden, passwordConfirmationRequired } from '../../../platform/errors.ts'
 import { isOfferedPasskey } from '../offer.ts'
 import { hasPasskey } from '../store.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { requireUser } from '../../../access/caller.ts'
-import { browserName } from '../../../users/browser-name.ts'
+import { requireUser } from '../../../auth/access/caller.ts'
+import { browserName } from '../../../identity/browser-name.ts'
 import { askingOf, registrationOptions } from '../options.ts'
 import { registerPasskey } from '../registration.ts'
 import { ConditionalBody, CreationOptionsAnswer, RegisterAnswer } from '../schemas.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvent } from '../../../users/events.ts'
-import { acceptInvitation, findInvitation } from '../../../users/invitations.ts'
+import { eventContext, recordEvent } from '../../../identity/events.ts'
+import { acceptInvitation, findInvitation } from '../../../identity/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
 import type { SocialProvider } from '../provider.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { Config } from '../../../config/schema.ts'
 import type { PagePart } from '../../../pages/page-part.ts'
 import type { TextName } from '../../../pages/texts.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { brandingOf } from '../buttons.ts'
 import { isSocialFailure } from '../failure.ts'
 import { listProviders } from '../provider.ts'

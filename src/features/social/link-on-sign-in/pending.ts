@@ -1,15 +1,15 @@
-import type { Cipher } from '../../../crypto/cipher.ts'
-import { randomId } from '../../../crypto/random.ts'
-import { HttpError } from '../../../errors.ts'
+import type { Cipher } from '../../../platform/crypto/cipher.ts'
+import { randomId } from '../../../platform/crypto/random.ts'
+import { HttpError } from '../../../platform/errors.ts'
 import type { StoredIdentity } from '../store.ts'
 
-declare module '../../../crypto/keys.ts' {
+declare module '../../../platform/crypto/keys.ts' {
   interface CipherPurposes {
     'social-pending-link': true
   }
 }
 
-declare module '../../../access/used-once.ts' {
+declare module '../../../auth/access/used-once.ts' {
   interface UsedOncePurposes {
     SocialPendingLink: true
   }

@@ -1,17 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { callerOf } from '../../../access/caller.ts'
-import { forbidden, notFound } from '../../../errors.ts'
-import { MessageAnswer } from '../../../http/message.ts'
-import { Type } from '../../../json-schema.ts'
-import type { User } from '../../../users/user.ts'
+import { callerOf } from '../../../auth/access/caller.ts'
+import type { User } from '../../../identity/user.ts'
+import { forbidden, notFound } from '../../../platform/errors.ts'
+import { MessageAnswer } from '../../../platform/http/message.ts'
+import { Type } from '../../../platform/json-schema.ts'
 import { returnOf } from '../flow-request.ts'
-import linkPages from '../link-pages/routes.ts'
 import { reportFailure } from '../log-failure.ts'
 import { BeginBody, LinkParams, SocialAccountRecord, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { listLinks } from '../store.ts'
 import { unlink } from '../unlink.ts'
 import type { LinkOptions } from './options.ts'
+import linkPages from './page-routes.ts'
 
 const session = { access: { family: 'session', caller: 'required' } } as const
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../../config/schema.ts'
-import type { TextLookup } from '../../../http/texts.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import type { TextLookup } from '../../../platform/http/texts.ts'
 
 /** Days after which a new token may expire. */
 const lifetimes = [7, 30, 90, 365] as const

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { requireUser } from '../../../access/caller.ts'
-import { sectionPath } from '../../../account/account-pages.ts'
+import { requireUser } from '../../../auth/access/caller.ts'
+import { findTwoFactor } from '../../../identity/two-factor.ts'
+import { sectionPath } from '../../../pages/account/account-pages.ts'
 import type { AccountPageData } from '../../../pages/account-page-data.ts'
-import { findTwoFactor } from '../../../users/two-factor.ts'
 
 /** Paths of the section. */
 export const section = sectionPath('two-factor')

@@ -1,5 +1,5 @@
 import type { InjectOptions } from 'fastify'
-import { chance, pick } from '../../../http/odd-requests.ts'
+import { chance, pick } from '../../../platform/http/odd-requests.ts'
 import type { Settings } from '../../../support/app.ts'
 import { basic, machine, secret } from './parties.ts'
 

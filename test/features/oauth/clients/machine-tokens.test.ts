@@ -1,7 +1,7 @@
 // engine: none
 import type { FastifyRequest, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { seed } from '../../../http/odd-requests.ts'
+import { seed } from '../../../platform/http/odd-requests.ts'
 import { testConfig } from '../../../support/app.ts'
 import { clients, machineRequest, settings } from './machine-requests.ts'
 import { buildServer, machine, post, secret } from './parties.ts'

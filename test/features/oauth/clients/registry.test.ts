@@ -1,9 +1,9 @@
 // engine: none
 import t from 'tap'
-import { ConfigError } from '../../../../src/config/config-error.ts'
-import { ClientLimits } from '../../../../src/features/oauth/protocol/client-limits.ts'
-import { metadataOf, secretHash } from '../../../../src/features/oauth/protocol/clients.ts'
-import { DatabaseCounters } from '../../../../src/limits/database-counters.ts'
+import { ClientLimits } from '../../../../src/features/oauth/clients/client-limits.ts'
+import { metadataOf, secretHash } from '../../../../src/features/oauth/clients/clients.ts'
+import { ConfigError } from '../../../../src/platform/config/config-error.ts'
+import { DatabaseCounters } from '../../../../src/platform/limits/database-counters.ts'
 import { type Settings, testConfig } from '../../../support/app.ts'
 import { buildServer, machine, newKey, scopes, secret } from './parties.ts'
 

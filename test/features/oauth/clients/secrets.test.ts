@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { secretHash } from '../../../../src/features/oauth/protocol/clients.ts'
+import { secretHash } from '../../../../src/features/oauth/clients/clients.ts'
 import { temporaryDirectory } from '../../../support/process.ts'
 import { basic, buildServer, credentials, machine, post, secret } from './parties.ts'
 

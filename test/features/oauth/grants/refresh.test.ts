@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RecordStore } from '../../../../src/features/oauth/protocol/store.ts'
+import { RecordStore } from '../../../../src/features/oauth/records/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day, second } from '../../../support/clock.ts'
 import {

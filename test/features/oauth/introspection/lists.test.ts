@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
-import { secretHash } from '../../../../src/tokens/token-string.ts'
+import { secretHash } from '../../../../src/auth/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { Scrape } from '../../../support/metrics.ts'
 import { basic, codeFlow, introspect, oauthSettings, Person, post, secret, token } from '../../../support/oauth.ts'

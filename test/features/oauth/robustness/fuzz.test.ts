@@ -1,7 +1,7 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { protocolPaths } from '../../../../src/features/oauth/protocol/paths.ts'
-import { seed } from '../../../http/odd-requests.ts'
+import { seed } from '../../../platform/http/odd-requests.ts'
 import { buildTestApp } from '../../../support/app.ts'
 import { stopTime } from '../../../support/time.ts'
 import { oddProtocolRequest } from './odd.ts'

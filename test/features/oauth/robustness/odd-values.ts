@@ -1,4 +1,4 @@
-import { chance, nested, odd, pick } from '../../../http/odd-requests.ts'
+import { chance, nested, odd, pick } from '../../../platform/http/odd-requests.ts'
 
 /** Numbers at and beyond the limits of integers, dates and doubles, and texts that some parsers take for numbers. */
 const numbers = [

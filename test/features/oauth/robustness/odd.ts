@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
-import { chance, methods, nested, odd, oddValues, pick, randomBelow } from '../../../http/odd-requests.ts'
+import { chance, methods, nested, odd, oddValues, pick, randomBelow } from '../../../platform/http/odd-requests.ts'
 import { jsonValues, oddValue } from './odd-values.ts'
 import type { Pieces } from './pieces.ts'
 

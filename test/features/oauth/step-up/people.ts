@@ -1,6 +1,6 @@
 import { decodeJwt, type JWTPayload } from 'jose'
 import type { Test } from 'tap'
-import type { User } from '../../../../src/users/user.ts'
+import type { User } from '../../../../src/identity/user.ts'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
 import { Authenticator, type Forgery } from '../../../support/authenticator.ts'
 import { minute } from '../../../support/clock.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { constantTimeEqual } from '../../../../crypto/hash.ts'
-import type { ClientLimits } from '../client-limits.ts'
-import { type RegisteredClient, type Registry, secretHash } from '../clients.ts'
+import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
+import type { ClientLimits } from '../../clients/client-limits.ts'
+import { type RegisteredClient, type Registry, secretHash } from '../../clients/clients.ts'
 
 interface Credentials {
   id: string

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import Provider, { errors } from 'oidc-provider'
-import { constantTimeEqual } from '../../../../crypto/hash.ts'
+import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
+import type { ClientLimits } from '../../clients/client-limits.ts'
+import { type Registry, secretHash } from '../../clients/clients.ts'
 import { requestFactsOf } from '../browser.ts'
-import type { ClientLimits } from '../client-limits.ts'
-import { type Registry, secretHash } from '../clients.ts'
 import { patch, patchAnswer } from './patch.ts'
 
 /** Endpoints where clients authenticate. */

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from 'jose'
 import Provider from 'oidc-provider'
-import type { Clock } from '../../../../clock.ts'
+import type { Clock } from '../../../../platform/clock.ts'
 import { patch } from './patch.ts'
 
 /** Keys of a client that the library fetches from its `jwks_uri`. Missing from the library's types. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import Provider from 'oidc-provider'
-import type { Cookies, PresentedCookies } from '../../../../access/cookies.ts'
+import type { Cookies, PresentedCookies } from '../../../../auth/access/cookies.ts'
 import { interactionCookie, resumeCookie, sessionCookie } from '../cookie-names.ts'
 import type { CookieRecords } from '../cookie-records.ts'
 import { interactionReference } from '../interaction-reference.ts'

@@ -1,9 +1,9 @@
 import type Provider from 'oidc-provider'
-import type { Config } from '../../../../config/schema.ts'
-import { limitHeaderNames } from '../../../../limits/too-many-requests.ts'
-import type { Registry } from '../clients.ts'
+import type { Config } from '../../../../platform/config/schema.ts'
+import { limitHeaderNames } from '../../../../platform/limits/too-many-requests.ts'
+import type { Registry } from '../../clients/clients.ts'
+import { registeredScopes, servedScopes } from '../../clients/scopes.ts'
 import { protocolRoutes } from '../paths.ts'
-import { registeredScopes, servedScopes } from '../scopes.ts'
 import { patchAnswer } from './patch.ts'
 
 /** Adds what the library omits from the published documents and from the response to a revocation. */

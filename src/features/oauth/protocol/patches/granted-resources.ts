@@ -1,6 +1,6 @@
 import Provider from 'oidc-provider'
-import { checkGrantedResource, type GrantSource } from '../choose-target.ts'
-import type { Registry } from '../clients.ts'
+import { checkGrantedResource, type GrantSource } from '../../clients/choose-target.ts'
+import type { Registry } from '../../clients/clients.ts'
 import { patch } from './patch.ts'
 
 type Find = (value: string, options?: object) => Promise<FoundSource | undefined>

@@ -1,5 +1,5 @@
 import type Provider from 'oidc-provider'
-import { claimsAbout } from '../../../../users/claims.ts'
+import { claimsAbout } from '../../../../identity/claims.ts'
 import type { ClaimParts } from '../user-claims.ts'
 import { patch } from './patch.ts'
 

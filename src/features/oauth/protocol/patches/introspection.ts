@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
+import type { Registry } from '../../clients/clients.ts'
 import { requestFactsOf } from '../browser.ts'
-import type { Registry } from '../clients.ts'
 import type { Introspection } from '../introspection/answers.ts'
 import { patchAnswer } from './patch.ts'
 

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
-import { useOnce } from '../../../../access/used-once.ts'
-import type { MacKey } from '../../../../crypto/mac.ts'
-import { liveToken } from '../../../../tokens/bearer.ts'
-import { revokeToken } from '../../../../tokens/revoke.ts'
+import { useOnce } from '../../../../auth/access/used-once.ts'
+import { liveToken } from '../../../../auth/tokens/bearer.ts'
+import { revokeToken } from '../../../../auth/tokens/revoke.ts'
+import type { MacKey } from '../../../../platform/crypto/mac.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
+import type { RecordStore } from '../../records/store.ts'
 import { requestFactsOf } from '../browser.ts'
-import type { RecordStore } from '../store.ts'
 import { patch } from './patch.ts'
 
 /** Marks an API token among the library's access tokens. */

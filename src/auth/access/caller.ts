@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify'
+import type { User } from '../../identity/user.ts'
+import { type HttpError, unauthenticated } from '../../platform/errors.ts'
+
+/** Properties of every caller, whatever its credential. */
+interface Credential {
+  /** The session's public id, the token's id or the JWT's `jti`. */
+  credentialId: string
+  abilities: readonly string[]
+  /** Unix milliseconds; null for no expiry. */
+  expiresAt: number | null
+  /** Null for a machine. */
+  user: User | null
+  /** OpenID scopes that limit the user fields the caller can read; null for all fields. */
+  readonly profileScopes: readonly string[] | null
+  can(ability: string): boolean
+  cant(ability: string): boolean
+}
+
+/** The caller of a bearer or DPoP token. */
+export interface TokenCaller extends Credential {
+  readonly kind: 'api_token' | 'user_jwt' | 'machine'
+  /** Name that the user gave the token; null for tokens of clients. */
+  readonly name: string | null
+  /** Client of a JWT. */
+  readonly clientId?: string
+  /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
+  signInRefusal?(ability: string): HttpError | null
+  /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */
+  revoke(request: FastifyRequest): Promise<void>
+}
+
+/** The authenticated caller of a request. */
+export type Caller = SessionCaller | TokenCaller
+
+const all: readonly string[] = ['*']
+
+/** The caller of a first-party session. It has every ability. */
+export class SessionCaller implements Credential {
+  readonly kind = 'session'
+  readonly name = null
+  readonly credentialId: string
+  readonly abilities = all
+  readonly expiresAt = null
+  readonly profileScopes = null
+  readonly user: User
+  /** Id of the session's row, which changes when the session is renewed; null without one. */
+  readonly rowId: string | null
+
+  constructor({ id, publicId }: { id: string | null; publicId: string }, user: User) {
+    this.credentialId = publicId
+    this.user = user
+    this.rowId = id
+  }
+
+  can(): boolean {
+    return true
+  }
+
+  cant(): boolean {
+    return false
+  }
+}
+
+const kinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
+
+/** Kind of a caller's credential, as guard rules and responses name it. */
+export const kindOf = ({ kind }: Pick<Caller, 'kind'>) => kinds[kind]
+
+/** Returns the caller on a route that requires one. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw unauthenticated()
+  return request.caller
+}
+
+/** Returns the user on a route for users. Throws 401 for a machine. */
+export function requireUser(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
+}

@@ -1,0 +1,170 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { HttpError, secondFactorMissing, unauthenticated } from '../../platform/errors.ts'
+import { logAdvice } from '../../platform/http/advice.ts'
+import { only, type Step, type StepHook } from '../../platform/http/step.ts'
+import { type Caller, SessionCaller } from './caller.ts'
+import { waitsForSecondFactor } from './diagnosis/cookies.ts'
+import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
+import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
+import { accessOf, isGuarded, isGuest } from './route-access.ts'
+import { isStateful } from './stateful.ts'
+import { isWithoutStrictCookies, reloadingPage } from './strict-cookies.ts'
+import { counted } from './verdicts.ts'
+
+/** A remembered browser whose session has ended, and a function that starts a new session. */
+export interface Remembered {
+  caller: Caller
+  resume(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A route of the test page. `query-token` also accepts `?token=` as bearer. */
+    testPage?: 'page' | 'query-token'
+  }
+  interface FastifyRequest {
+    caller: Caller | null
+    remembered: Remembered | null
+  }
+}
+
+/** Returns the 401 for a request without a caller. Its code tells a session that waits for the second factor. */
+const noCaller = (request: FastifyRequest): HttpError =>
+  waitsForSecondFactor(request) ? secondFactorMissing(401) : unauthenticated()
+
+interface CallerParts {
+  bearers: BearerChecks
+  bound: BoundCheck
+  /** Returns the browser of a valid remember-me cookie, or null. */
+  findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
+}
+
+const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
+
+/** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
+export type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
+
+/** Pipeline steps that find the caller of a request, and `findBearer`, which checks only its bearer token. */
+interface CallerSteps {
+  findBearer: FindBearer
+  readSession: Step
+  findCaller: Step
+  resumeRemembered: Step
+}
+
+/** Creates the steps that find the caller by session, remember-me cookie or token. */
+export function openCallers(app: FastifyInstance, { bearers, bound, findRemembered }: CallerParts): CallerSteps {
+  const { sessions, touches, metrics } = app
+  app.decorateRequest('caller', null)
+  app.decorateRequest('remembered', null)
+  app.decorateRequest('presentedSessionId', null)
+  app.decorateRequest('passedCsrf', false)
+  app.decorateRequest('cookiePrefixes', null)
+
+  async function sessionCaller(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+    if (request.headers.cookie === undefined) return null
+    await sessions.read(request, reply)
+    const row = request.session.state?.row
+    if (row) touches.session(row.id, row.lastSeenAt)
+    if (row?.user) {
+      sessions.sendCookies(request, reply)
+      return new SessionCaller(row, row.user)
+    }
+    request.remembered = await findRemembered(request)
+    return request.remembered?.caller ?? null
+  }
+
+  /**
+   * Tries the stateful session, then the bearer token. On the test page, navigations are stateful and links may carry a
+   * token.
+   */
+  const guard =
+    (testPage?: 'page' | 'query-token') =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const config = app.config.current()
+      const { stateful, stateful_api } = config
+      const { headers, url } = request
+      const isOwnPage = testPage !== undefined && headers['sec-fetch-site'] === 'same-origin'
+      if (stateful_api && (isOwnPage || isStateful(headers, stateful))) {
+        request.caller = await sessionCaller(request, reply)
+      }
+      const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
+      try {
+        if (linked) request.caller ??= await bearerCaller(linked, request, bearers)
+        request.caller ??= await findBearer(request)
+        if (!request.caller) {
+          const token = boundTokenOf(headers.authorization)
+          if (token === null) throw noCaller(request)
+          request.caller = await bound(token, request)
+        }
+      } catch (error) {
+        if (is401(error) && config.guard.diagnose)
+          logAdvice(request.log, 'authentication failed', unauthenticatedAdvice(request))
+        throw error
+      }
+    }
+
+  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    if (isWithoutStrictCookies(request)) return openAgain(request, reply)
+    request.caller = await sessionCaller(request, reply)
+    if (!request.caller) throw noCaller(request)
+  }
+
+  async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    if (isWithoutStrictCookies(request)) return openAgain(request, reply)
+    request.caller = await sessionCaller(request, reply)
+    await sessions.read(request, reply)
+    if (!request.caller && request.presentedSessionId === null) sessions.sendCookies(request, reply)
+  }
+
+  // Runs after the CSRF check, so that a forged request cannot use up the remember-me cookie.
+  function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    if (request.remembered) request.remembered.resume(request, reply).then(() => done(), done)
+    else done()
+  }
+
+  /** Like `resume`, for guest routes: if the token was revoked meanwhile, continue as a guest. */
+  const resumeGuest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void =>
+    resume(request, reply, (error) => {
+      if (!is401(error)) return done(error)
+      request.caller = null
+      done()
+    })
+
+  function findFor(route: RouteOptions): StepHook | null {
+    const access = accessOf(route)
+    if (!isGuarded(access)) return null
+    const find = access.family === 'guard' ? guard(route.config?.testPage) : requireSession
+    return measured(find, access.family)
+  }
+
+  const measured = (find: typeof requireSession, family: string): StepHook =>
+    metrics ? counted(find, family, metrics) : find
+
+  const readFor = (route: RouteOptions): StepHook | null =>
+    isGuest(accessOf(route)) ? measured(readSession, 'session') : null
+
+  function resumeFor(route: RouteOptions): StepHook | null {
+    const access = accessOf(route)
+    if (access.family === 'none') return null
+    return isGuest(access) ? resumeGuest : resume
+  }
+
+  const findBearer: FindBearer = (request, audience) =>
+    bearerCaller(bearerOf(request.headers.authorization), request, bearers, audience)
+
+  return {
+    findBearer,
+    readSession: { name: 'read session', phase: 'onRequest', answers: [], hooksFor: (route) => only(readFor(route)) },
+    findCaller: { name: 'find caller', phase: 'onRequest', answers: [401], hooksFor: (route) => only(findFor(route)) },
+    resumeRemembered: {
+      name: 'resume remembered',
+      phase: 'preValidation',
+      answers: [],
+      hooksFor: (route) => only(resumeFor(route)),
+    },
+  }
+}
+
+const openAgain = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  reply.type('text/html; charset=utf-8').send(reloadingPage(request))

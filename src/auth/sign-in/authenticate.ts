@@ -1,0 +1,109 @@
+import type { FastifyRequest } from 'fastify'
+import { eventContext, recordEvents } from '../../identity/events.ts'
+import { canonicalEmail, type User } from '../../identity/user.ts'
+import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../../identity/users.ts'
+import { needsRehash } from '../../platform/crypto/stored-password.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
+import type { Channel } from './channel.ts'
+import type { Lane } from './fair-queue.ts'
+import type { PasswordMatch } from './hashing.ts'
+import type { Attempt } from './login-limiter.ts'
+import { mailUnlock } from './unlock.ts'
+
+interface Credentials {
+  email: string
+  password: string
+  /** Entry point, for the audit trail. */
+  channel: Channel
+}
+
+/**
+ * Returns the user of an email address and password, or null. All entry points use this check. Throws 429 after too
+ * many failures, and 503 if too many checks are queued.
+ */
+export async function authenticate(
+  request: FastifyRequest,
+  credentials: Credentials,
+): Promise<UserWithPassword | null> {
+  const { server: app } = request
+  const lane = app.loginLimiter.laneOf(request, credentials.email)
+  // First, because rejecting must cost less than the rejected work.
+  if (app.hashing.isFull(lane)) return app.hashing.refuse()
+  // Looks the account up once. The limit does so first if it may know the browser.
+  let lookup: Promise<UserWithPassword | null> | undefined
+  const find = () => {
+    lookup ??= app.lookups.userByEmail(canonicalEmail(credentials.email))
+    return lookup
+  }
+  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel, find)
+  let found: UserWithPassword | null
+  let match: PasswordMatch
+  try {
+    found = await find()
+    match = await app.hashing.verify(found?.password ?? null, credentials.password, lane)
+  } catch (error) {
+    await attempt.withdrawn()
+    throw error
+  }
+  if (!found || match === 'none' || found.user.disabled) {
+    attempt.failed()
+    noteFailure(request, credentials.channel, found, attempt)
+    return null
+  }
+  await attempt.succeeded()
+  return rehashed(request, found, { password: credentials.password, match, lane })
+}
+
+/** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */
+export async function authenticateAgain(
+  request: FastifyRequest,
+  user: User,
+  password: string,
+  channel: 'confirm' | 'change',
+): Promise<UserWithPassword | null> {
+  const found = await authenticate(request, { email: user.email, password, channel })
+  // The address may belong to another user since the session was read.
+  return found?.user.id === user.id ? found : null
+}
+
+/**
+ * Records the failure after the response. Unknown addresses cause the same writes, so that timing does not reveal them.
+ */
+function noteFailure(
+  request: FastifyRequest,
+  channel: string,
+  found: UserWithPassword | null,
+  { isLast, isLocking }: Attempt,
+): void {
+  const { server: app } = request
+  const origin = eventContext(request)
+  const reason = !found ? 'unknown_account' : found.user.disabled ? 'account_disabled' : 'wrong_password'
+  const facts = { userId: found?.user.id ?? null, credential: 'password', reason, data: { channel } }
+  app.background(async () => {
+    const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []
+    await recordEvents(app.database, origin, { type: 'login_failed', ...facts }, ...lockout)
+    if (isLocking && found) await mailUnlock(app, origin, found)
+  })
+}
+
+/** Rehashes with the current parameters; null if the password changed meanwhile. Existing sessions stay valid. */
+async function rehashed(
+  request: FastifyRequest,
+  found: UserWithPassword,
+  { password, match, lane }: { password: string; match: PasswordMatch; lane: Lane },
+): Promise<UserWithPassword | null> {
+  const { database, hashing } = request.server
+  const { user, password: stored } = found
+  if (stored === null || (match === 'canonical' && !needsRehash(stored))) return found
+  // A full queue must not fail a login with a correct password; the next login rehashes.
+  const replacement = await hashing.hash(password, lane).catch(() => null)
+  if (replacement === null) return found
+  const fingerprints = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
+  const isReplaced = await database.transaction((tx) =>
+    replacePasswordHash(tx, user.id, { stored, replacement, fingerprints }),
+  )
+  if (isReplaced) return { user, password: replacement }
+  // Another sign-in may have rehashed first. Only a password change rejects this one.
+  const now = await findUserByEmail(database, user.email)
+  return now && (await hashing.verify(now.password, password, lane)) !== 'none' ? now : null
+}

@@ -1,0 +1,114 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { findUserById, type UserWithPassword } from '../../identity/users.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
+import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
+import type { SecondFactorInput } from './second-factor.ts'
+import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
+
+/** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
+interface PendingLogin {
+  userId: number
+  passwordFingerprint: string
+  remember: boolean
+  channel: SignIn['channel']
+  /** Method of the first factor and its `amr` values. Default: password. */
+  method?: string
+  amr?: AuthenticationMethod['amr']
+  /** Unix milliseconds. */
+  expiresAt: number
+}
+
+declare module 'fastify' {
+  interface Session {
+    pendingLogin?: PendingLogin
+  }
+}
+
+/** Lifetime of a challenge: ten minutes. */
+const challengeTtl = 600_000
+
+/**
+ * Continues the sign-in of a browser after its first factor: begins the challenge where the account has a second factor,
+ * otherwise starts the session. Every sign-in of a browser goes through here. Throws 401 when the account was disabled or
+ * its password changed meanwhile. A session may begin with an unverified address: `auth/access/verified-address` checks it on
+ * each request.
+ */
+export async function continueSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Omit<SignIn, 'completes'>,
+): Promise<'signed_in' | 'challenged'> {
+  if (request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)) {
+    await beginChallenge(request, reply, login)
+    return 'challenged'
+  }
+  await signIn(request, reply, login)
+  return 'signed_in'
+}
+
+/**
+ * Starts a challenge in a new anonymous session. If the visitor is signed in, it keeps that session, because a first
+ * factor alone must not replace it.
+ */
+async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
+  const pendingLogin: PendingLogin = {
+    userId: login.user.id,
+    passwordFingerprint: passwordFingerprint(login.password),
+    remember: login.remember,
+    channel: login.channel,
+    ...(login.method ? { method: login.method.name, amr: login.method.amr } : {}),
+    expiresAt: request.server.clock.now() + challengeTtl,
+  }
+  const event = { type: 'two_factor_challenged', userId: login.user.id, data: { channel: login.channel } } as const
+  if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
+  // Renews the id first: an attacker who fixed this session must not share the challenge.
+  await renewSession(request, reply, event)
+  request.session.pendingLogin = pendingLogin
+  await request.session.save()
+}
+
+/** Returns the user of the pending challenge, if enabled, with the same password and a second factor, or null. */
+export async function challengedUser(request: FastifyRequest): Promise<UserWithPassword | null> {
+  const { pendingLogin, state } = request.session ?? {}
+  const { clock, database, secondFactor } = request.server
+  if (!pendingLogin || !state?.row || clock.now() >= pendingLogin.expiresAt) return null
+  const found = await findUserById(database, pendingLogin.userId)
+  if (!found || found.user.disabled || !passwordFingerprintMatches(pendingLogin.passwordFingerprint, found.password))
+    return null
+  // If the factor was removed meanwhile, the user signs in again with the password alone.
+  if (!secondFactor.isAskedOf(found.user)) return null
+  return found
+}
+
+/** Returns the address of a sign-in whose second factor came too late, so that the user need not type it again. */
+export async function lateAddress({ session, server }: FastifyRequest): Promise<string | null> {
+  const { pendingLogin } = session ?? {}
+  if (!pendingLogin || server.clock.now() < pendingLogin.expiresAt) return null
+  return (await findUserById(server.database, pendingLogin.userId))?.user.email ?? null
+}
+
+/**
+ * Completes the pending sign-in. Returns null if none is pending, or if the proof is invalid; the challenge then stays
+ * pending.
+ */
+export async function completeChallenge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  proof: SecondFactorInput,
+): Promise<UserWithPassword | null> {
+  const found = await challengedUser(request)
+  if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
+  return (await passChallenge(request, reply, found, codeMethod)) ? found : null
+}
+
+/** Completes the pending sign-in of a user who proved a second factor by this method; false if it is not pending anymore. */
+export async function passChallenge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  found: UserWithPassword,
+  second: AuthenticationMethod,
+): Promise<boolean> {
+  const { remember = false, method: name, amr = [], channel = 'challenge' } = request.session.pendingLogin ?? {}
+  const method = name === undefined ? passwordMethod : { name, amr }
+  return signIn(request, reply, { ...found, remember, method, channel, completes: second })
+}

@@ -1,0 +1,37 @@
+import type { FastifyRequest } from 'fastify'
+import { browserName } from '../../identity/browser-name.ts'
+import { eventContext } from '../../identity/events.ts'
+import { notify } from '../../identity/notices.ts'
+import type { User } from '../../identity/user.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { networkOf } from '../../platform/http/client-address.ts'
+
+/** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
+export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
+  const { server: app } = request
+  if (app.loginLimiter.signedInBefore(request, user)) return
+  await notify(app, tx, eventContext(request), user, 'new_sign_in')
+}
+
+/** How long an application counts as known after a notice, in milliseconds. */
+const applicationLife = 90 * 86_400_000
+
+/**
+ * Notifies the user of a sign-in that issued tokens to an application. Applications have no cookies, so a known one is
+ * identified by its client, user agent family and network.
+ */
+export async function noticeApplication(
+  tx: Tx,
+  request: FastifyRequest,
+  user: User,
+  { id, name }: { id: string; name: string },
+): Promise<void> {
+  const { server: app } = request
+  if (user.email_verified_at === null) return
+  const origin = eventContext(request)
+  const device = [user.id, id, browserName(origin.userAgent ?? '') ?? '', networkOf(origin.ipAddress ?? '')].join('\0')
+  const rule = { max: 1, window: applicationLife, block: 'window' } as const
+  const hit = await app.counters.within(tx).hit(`application:${device}`, rule, origin.now)
+  if (!hit.allowed) return
+  await notify(app, tx, origin, user, 'new_sign_in', { application: name })
+}

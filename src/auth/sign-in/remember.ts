@@ -1,0 +1,256 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import { lockUser } from '../../identity/lock.ts'
+import { notify } from '../../identity/notices.ts'
+import type { User } from '../../identity/user.ts'
+import { isUnchanged, lockActiveAccounts, type UserWithPassword } from '../../identity/users.ts'
+import type { CurrentConfig } from '../../platform/config/current.ts'
+import { constantTimeEqual, sha256Hex } from '../../platform/crypto/hash.ts'
+import { deriveKeys } from '../../platform/crypto/keys.ts'
+import type { MacKey } from '../../platform/crypto/mac.ts'
+import { randomId } from '../../platform/crypto/random.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { unauthenticated } from '../../platform/errors.ts'
+import { SessionCaller } from '../access/caller.ts'
+import type { CookiePrefix, Cookies } from '../access/cookies.ts'
+import type { Remembered } from '../access/find-caller.ts'
+import type { RememberRow } from '../access/lookups/lookups.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
+import { endDevice } from './end-sessions.ts'
+import { insertSession, switchSession } from './sign-in.ts'
+
+const rememberCookie = 'svc_remember'
+
+/** Id and secret of a remembered device, from its cookie. */
+interface Presented {
+  id: bigint
+  secret: string
+  /** MAC which proves that svc issued the secret for the device. Cookies of older versions have none. */
+  tag: string | null
+}
+
+/** A new remember token: its row and its cookie value. */
+interface NewToken {
+  id: bigint
+  cookie: string
+}
+
+/** Parses the cookie; null for a malformed one. */
+function parse(cookie: string | undefined): Presented | null {
+  const match = /^(\d{1,18})\.([\w-]{43})(?:\.([\w-]{43}))?$/.exec(cookie ?? '')
+  return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2], tag: match[3] ?? null } : null
+}
+
+/** Tests for the device's current secret, or the previous one while the current one is unused. */
+const isCurrent = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: string): boolean => {
+  const hash = sha256Hex(secret)
+  return constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
+}
+
+/** Returns the text to hash for a secret, which binds the secret to the prefix of its cookie. */
+const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + secret
+
+/** Maximum number of remembered devices of a user. */
+const maxDevices = 100
+
+/** Forgets the least recently used devices until there is room for another. Their sessions continue until they end. */
+async function forgetLeastUsed(tx: Tx, id: number): Promise<void> {
+  const userId = BigInt(id)
+  const recent = await tx.rememberToken.findMany({
+    where: { userId },
+    orderBy: [{ lastUsedAt: 'desc' }, { id: 'desc' }],
+    skip: maxDevices - 1,
+    take: maxDevices,
+    select: { id: true },
+  })
+  if (recent.length > 0) await tx.rememberToken.deleteMany({ where: { id: { in: recent.map(({ id }) => id) } } })
+}
+
+/**
+ * Remember-me: one row per device, rotated at each use by one conditional write. The next secret is an HMAC of the
+ * previous one, so that parallel requests with one cookie all get the same successor. The previous secret stays valid
+ * until the next one is used, so that a lost response does no harm. A later use means that the secret was copied: svc
+ * ends the device, because it cannot tell the copy from the original.
+ */
+export class RememberTokens {
+  readonly #config: CurrentConfig
+  readonly #cookies: Cookies
+  readonly #keys: readonly MacKey[]
+
+  constructor(config: CurrentConfig, cookies: Cookies) {
+    this.#config = config
+    this.#cookies = cookies
+    this.#keys = deriveKeys(config.current().app.secret, 'remember')
+  }
+
+  /** Returns the caller of the remember-me cookie, or null. Writes nothing. */
+  find = async (request: FastifyRequest): Promise<Remembered | null> => {
+    const presented = this.#presented(request)
+    if (!presented) return null
+    const row = await request.server.lookups.rememberToken(presented.id)
+    if (!row?.user || !this.#isLive(row, request.server.clock.now())) return null
+    if (!isCurrent(row, presented.secret)) {
+      if (this.#wasIssued(presented)) await this.#endReplayed(request, presented, row.user)
+      return null
+    }
+    return {
+      caller: new SessionCaller({ id: null, publicId: 'remembered' }, row.user),
+      resume: (_request, reply) => this.#resume(request, reply, presented, row),
+    }
+  }
+
+  /** Inserts the token of a new device. Requires the user lock. */
+  async create(tx: Tx, request: FastifyRequest, { user, password }: UserWithPassword): Promise<NewToken> {
+    const secret = randomId()
+    const { ipAddress, userAgent, now } = eventContext(request)
+    await forgetLeastUsed(tx, user.id)
+    const row = await tx.rememberToken.create({
+      data: {
+        userId: BigInt(user.id),
+        tokenHash: sha256Hex(this.#bound(secret)),
+        passwordFingerprint: passwordFingerprint(password),
+        ipAddress,
+        userAgent,
+        createdAt: new Date(now),
+        lastUsedAt: new Date(now),
+        expiresAt: new Date(now + this.#config.current().session.remember_lifetime),
+      },
+    })
+    return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
+  }
+
+  /** Replaces a device's token; only the new cookie is valid. */
+  async replace(tx: Tx, id: bigint, mark: string): Promise<NewToken | null> {
+    const old = await tx.rememberToken.findUnique({ where: { id } })
+    if (!old) return null
+    const secret = randomId()
+    await tx.rememberToken.delete({ where: { id } })
+    const { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt } = old
+    const kept = { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt }
+    const row = await tx.rememberToken.create({
+      data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordFingerprint: mark },
+    })
+    return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
+  }
+
+  /** Returns the device of the request's cookie, or null if the cookie is missing or invalid. */
+  async presentedDevice(tx: Tx, request: FastifyRequest): Promise<{ id: bigint; userId: number } | null> {
+    const presented = this.#presented(request)
+    if (!presented) return null
+    const hash = sha256Hex(presented.secret)
+    const row = await tx.rememberToken.findFirst({
+      where: { id: presented.id, OR: [{ tokenHash: hash }, { previousHash: hash }] },
+      select: { userId: true },
+    })
+    return row && { id: presented.id, userId: Number(row.userId) }
+  }
+
+  /** Sends the cookie, or deletes it (null) if the browser has one. */
+  sendCookie(request: FastifyRequest, reply: FastifyReply, value: string | null): void {
+    const { cookies } = request.server
+    if (value !== null) {
+      const maxAge = this.#config.current().session.remember_lifetime / 1000
+      cookies.set(request, reply, rememberCookie, value, { maxAge })
+    } else if (request.cookies[rememberCookie] !== undefined) {
+      cookies.clear(request, reply, rememberCookie)
+    }
+  }
+
+  #bound(secret: string): string {
+    return bindSecret(secret, this.#cookies.prefix(rememberCookie))
+  }
+
+  #presented(request: FastifyRequest): Presented | null {
+    const found = parse(request.cookies?.[rememberCookie])
+    return found && { ...found, secret: bindSecret(found.secret, request.cookiePrefixes?.get(rememberCookie) ?? '') }
+  }
+
+  #isLive(row: RememberRow, now: number): boolean {
+    return (
+      now < row.expiresAt &&
+      row.user?.disabled === false &&
+      passwordFingerprintMatches(row.passwordFingerprint, row.password)
+    )
+  }
+
+  #cookieOf(id: bigint, secret: string): string {
+    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${this.#bound(secret)}`)}`
+  }
+
+  #wasIssued({ id, secret, tag }: Presented): boolean {
+    return tag !== null && this.#keys.some((key) => constantTimeEqual(key.sign(`issued\0${id}\0${secret}`), tag))
+  }
+
+  /** Ends the device whose superseded secret was presented, once, and notifies its user. */
+  async #endReplayed(request: FastifyRequest, { id, secret }: Presented, user: User): Promise<void> {
+    const { server: app } = request
+    await app.database.transaction(async (tx) => {
+      await lockUser(app.database, tx, user.id)
+      const row = await tx.rememberToken.findUnique({ where: { id } })
+      if (!row || isCurrent(row, secret)) return
+      const publicIds = await endDevice(tx, BigInt(user.id), id)
+      await app.sessionListener.ended(tx, { publicIds })
+      const origin = eventContext(request)
+      await recordEvent(tx, origin, { type: 'remember_replayed', userId: user.id })
+      await notify(app, tx, origin, user, 'remember_replayed')
+    })
+  }
+
+  async #resume(request: FastifyRequest, reply: FastifyReply, presented: Presented, row: RememberRow): Promise<void> {
+    const { server: app } = request
+    const { user, password } = row
+    const key = this.#keys[0]
+    if (!user || !key) throw unauthenticated()
+    // Parallel requests find the winner's session under this id. It is as secret as the cookie that it derives from.
+    const shared = key.sign(`session\0${presented.secret}`)
+    const id = sha256Hex(shared)
+
+    const successor = await app.database.transaction(async (tx) => {
+      const others = await app.sessionListener.usersOf(tx, request)
+      const accounts = await lockActiveAccounts(app.database, tx, [user.id, ...others])
+      // The account may have been disabled since the look-up.
+      if (!isUnchanged(accounts.get(user.id), { user, password })) throw unauthenticated()
+      const now = app.clock.now()
+      const next = await this.#rotate(tx, request, presented)
+      const { lifetime, absolute_lifetime } = this.#config.current().session
+      const live = {
+        userId: BigInt(user.id),
+        lastSeenAt: { gt: new Date(now - lifetime) },
+        createdAt: { gt: new Date(now - absolute_lifetime) },
+      }
+      if ((await tx.session.count({ where: { id, ...live } })) > 0) return next
+      await tx.session.deleteMany({ where: { id } })
+      // A remembered browser is no new proof of identity, so the original sign-in time counts.
+      const { createdAt } = await tx.rememberToken.findUniqueOrThrow({
+        where: { id: row.id },
+        select: { createdAt: true },
+      })
+      const proof = { at: createdAt.getTime(), methods: [] }
+      await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
+      await recordEvent(tx, eventContext(request), { type: 'login_remembered', userId: user.id })
+      return next
+    })
+    if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
+    app.loginLimiter.renewBrowser(request, reply, { user, password })
+    await switchSession(request, reply, shared)
+  }
+
+  /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */
+  async #rotate(tx: Tx, request: FastifyRequest, { id, secret }: Presented): Promise<string | null> {
+    const { ipAddress, userAgent, now } = eventContext(request)
+    const use = { ipAddress, userAgent, lastUsedAt: new Date(now) }
+    const successors = this.#keys.map((key) => key.sign(`successor\0${secret}`))
+    const [first = ''] = successors
+    const previousHash = sha256Hex(secret)
+    const rotated = await tx.rememberToken.updateMany({
+      where: { id, tokenHash: previousHash },
+      data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, ...use },
+    })
+    if (rotated.count > 0) return first
+    // A write, so that requests with the previous secret wait for one another.
+    const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: use })
+    if (used.count === 0) throw unauthenticated()
+    const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })
+    return successors.find((successor) => sha256Hex(this.#bound(successor)) === row.tokenHash) ?? null
+  }
+}

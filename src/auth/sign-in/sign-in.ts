@@ -1,0 +1,208 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import type { User } from '../../identity/user.ts'
+import { isUnchanged, type UserWithPassword } from '../../identity/users.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
+import { randomId } from '../../platform/crypto/random.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { unauthenticated } from '../../platform/errors.ts'
+import { SessionCaller } from '../access/caller.ts'
+import type { SessionRow } from '../access/lookups/lookups.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
+import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
+import type { Channel } from './channel.ts'
+import { endSession } from './end-sessions.ts'
+import { noticeBrowser } from './new-device.ts'
+import type { Authentication } from './session-listener.ts'
+
+/** User and method of a sign-in. */
+export interface SignIn extends UserWithPassword {
+  remember: boolean
+  channel: Channel
+  /** Default: password. */
+  method?: AuthenticationMethod
+  /** Second factor that completes a pending sign-in. Then the session must still exist. */
+  completes?: AuthenticationMethod
+  /** Whether this request created the account. */
+  isNewAccount?: boolean
+}
+
+/** Row of a new session. Only the cookie contains its id. */
+interface NewSession {
+  sessionId: string
+  user: User
+  password: string | null
+  rememberTokenId: bigint | null
+  proof: Authentication
+}
+
+/**
+ * Inserts a session with a user and returns its row; the only place that does. Requires the lock of the user and of
+ * `sessionListener.usersOf`.
+ */
+export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<SessionRow> {
+  const { ipAddress, userAgent, now } = eventContext(request)
+  const date = new Date(now)
+  const publicId = randomId()
+  const { proof, user, password, rememberTokenId } = session
+  const columns = {
+    id: sha256Hex(session.sessionId),
+    publicId,
+    rememberTokenId,
+    passwordFingerprint: passwordFingerprint(password),
+    data: JSON.stringify({ proof }),
+  }
+  await tx.session.create({
+    data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
+    select: { id: true },
+  })
+  await request.server.sessionListener.began(tx, request, { publicId, userId: user.id })
+  return { ...columns, createdAt: now, lastSeenAt: now, user, password }
+}
+
+/** Cookies of a renewed session: a new session id and, if remembered, a new remember-me cookie. */
+interface Renewed {
+  sessionId: string
+  rememberCookie: string | null
+  found: UserWithPassword
+}
+
+/**
+ * Renews the request's session after a password change, which invalidates copies of its cookies. Send the result with
+ * `sendRenewed` after the commit.
+ */
+export async function renewForPassword(tx: Tx, request: FastifyRequest, password: string): Promise<Renewed> {
+  const row = request.session?.state?.row
+  if (!row?.user) throw unauthenticated()
+  const sessionId = randomId()
+  const mark = passwordFingerprint(password)
+  const { rememberTokenId: old } = row
+  const token = old === null ? null : await request.server.remember.replace(tx, old, mark)
+  await tx.session.updateMany({
+    where: { publicId: row.publicId },
+    data: { id: sha256Hex(sessionId), passwordFingerprint: mark, rememberTokenId: token?.id ?? null },
+  })
+  return { sessionId, rememberCookie: token?.cookie ?? null, found: { user: row.user, password } }
+}
+
+/** Sends the cookies of a renewed session and continues the request with it. */
+export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, renewed: Renewed): Promise<void> {
+  const { remember, loginLimiter } = request.server
+  remember.sendCookie(request, reply, renewed.rememberCookie)
+  loginLimiter.rememberBrowser(request, reply, renewed.found)
+  await switchSession(request, reply, renewed.sessionId)
+}
+
+/** Returns the authentication methods as `amr` values. */
+function amrOf({ method = passwordMethod, completes }: SignIn): string[] {
+  const first = withMethod([], method)
+  return completes ? withMethod(first, completes) : first
+}
+
+/**
+ * Starts the user's session under a new id in place of the old one, and sends the cookies. Returns false if nothing was
+ * pending. Throws 401 if the account was disabled or its password changed after the proof was checked.
+ */
+export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
+  const { server: app } = request
+  const { user, password, remember, method = passwordMethod } = login
+  const sessionId = randomId()
+  const begun = await app.database.transaction(async (tx) => {
+    const ended = await endSession(tx, request, [user.id, ...(await app.sessionListener.usersOf(tx, request))])
+    if (login.completes && !ended.isOwn) return undefined
+    // The account may have been disabled, or got another password or a second factor, since the proof was checked.
+    if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()
+    const token = remember ? await app.remember.create(tx, request, login) : null
+    const row = await insertSession(tx, request, {
+      sessionId,
+      user,
+      password,
+      rememberTokenId: token?.id ?? null,
+      proof: { at: app.clock.now(), methods: amrOf(login) },
+    })
+    // After the new session began, so that listeners can continue with it if the user is the same.
+    await app.sessionListener.ended(tx, ended)
+    await recordEvent(tx, eventContext(request), {
+      type: 'login',
+      userId: user.id,
+      credential: method.name,
+      data: { remember, method: method.name, channel: login.channel },
+    })
+    if (!login.isNewAccount) await noticeBrowser(tx, request, user)
+    return { row, token }
+  })
+  if (!begun) return false
+  app.remember.sendCookie(request, reply, begun.token?.cookie ?? null)
+  app.loginLimiter.rememberBrowser(request, reply, login)
+  await switchSession(request, reply, sessionId, begun.row)
+  return true
+}
+
+/** Starts an anonymous session with the given data under a new id, and records why. */
+export async function beginAnonymous(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  data: object,
+  event: Parameters<typeof recordEvent>[2],
+): Promise<void> {
+  const { server: app } = request
+  const sessionId = randomId()
+  const date = new Date(app.clock.now())
+  await app.database.transaction(async (tx) => {
+    await app.sessionListener.ended(tx, await endSession(tx, request))
+    const row = { id: sha256Hex(sessionId), publicId: randomId(), data: JSON.stringify(data) }
+    await tx.session.create({ data: { ...row, createdAt: date, lastSeenAt: date } })
+    await recordEvent(tx, eventContext(request), event)
+  })
+  app.remember.sendCookie(request, reply, null)
+  await switchSession(request, reply, sessionId)
+}
+
+/** Gives the request's session a new id and records why. Throws 401 if it was ended meanwhile. */
+export async function renewSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  event: Parameters<typeof recordEvent>[2],
+): Promise<void> {
+  const row = request.session?.state?.row
+  const sessionId = randomId()
+  await request.server.database.transaction(async (tx) => {
+    const own = { id: row?.id ?? '', publicId: row?.publicId ?? '' }
+    const { count } = await tx.session.updateMany({ where: own, data: { id: sha256Hex(sessionId) } })
+    if (count === 0) throw unauthenticated()
+    await recordEvent(tx, eventContext(request), event)
+  })
+  await switchSession(request, reply, sessionId)
+}
+
+/** Ends the request's session and everything that depends on it. */
+export async function endOwnSession(request: FastifyRequest): Promise<void> {
+  const { server: app } = request
+  const userId = request.caller?.user?.id ?? null
+  await app.database.transaction(async (tx) => {
+    const ended = await endSession(tx, request)
+    await app.sessionListener.ended(tx, ended)
+    if (ended.isOwn) await recordEvent(tx, eventContext(request), { type: 'logout', userId })
+  })
+}
+
+/** Ends the session and starts a new anonymous one. */
+export async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { server: app } = request
+  await endOwnSession(request)
+  app.remember.sendCookie(request, reply, null)
+  await app.sessions.startAnonymous(request, reply)
+  request.caller = null
+}
+
+/** Makes the new session the request's own. Reads its row from the database unless the caller inserted it (`inserted`). */
+export async function switchSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sessionId: string,
+  inserted?: SessionRow,
+): Promise<void> {
+  await request.server.sessions.switchTo(request, reply, sessionId, inserted)
+  const row = request.session.state?.row
+  request.caller = row?.user ? new SessionCaller(row, row.user) : null
+}

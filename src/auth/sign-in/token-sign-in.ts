@@ -1,0 +1,44 @@
+import type { FastifyRequest } from 'fastify'
+import type { UserWithPassword } from '../../identity/users.ts'
+import { mustVerifyAddress } from '../access/verified-address.ts'
+import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
+import type { Channel } from './channel.ts'
+import type { SecondFactorInput } from './second-factor.ts'
+
+/** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */
+const checked = Symbol('checked')
+
+/** A sign-in without a session that passed every check after its first factor. */
+export interface TokenSignIn extends UserWithPassword {
+  readonly [checked]: true
+  channel: Channel
+  /** Whether the user proved a second factor too. */
+  usedSecondFactor: boolean
+}
+
+interface TokenSignInFacts {
+  channel: Channel
+  proof?: SecondFactorInput
+  /** How the user proved the first factor. Default: password. */
+  method?: AuthenticationMethod
+}
+
+/** Why a sign-in without a session is refused after its first factor. */
+type TokenRefusal = 'email_unverified' | 'second_factor'
+
+/**
+ * Checks what follows the first factor of a sign-in without a session: the address is verified where the configuration
+ * requires it, and the second factor is proved where the account has one. Every token that a sign-in issues needs the
+ * result. The issuer checks under lock (`lockAndCheckAccount`) that the account has not changed.
+ */
+export async function checkTokenSignIn(
+  request: FastifyRequest,
+  { user, password }: UserWithPassword,
+  { channel, proof = {}, method = passwordMethod }: TokenSignInFacts,
+): Promise<TokenSignIn | TokenRefusal> {
+  const { config, secondFactor } = request.server
+  if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
+  const usedSecondFactor = secondFactor.isAskedAfter(user, method)
+  if (usedSecondFactor && !(await secondFactor.check(request, user, proof, channel))) return 'second_factor'
+  return { user, password, channel, usedSecondFactor, [checked]: true }
+}

@@ -1,0 +1,130 @@
+import type { FastifyRequest } from 'fastify'
+import { deviceName } from '../../identity/device-name.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
+import { type Credential, lockAndCheckAccount } from '../../identity/lock.ts'
+import { notify } from '../../identity/notices.ts'
+import type { User } from '../../identity/user.ts'
+import { findUserById } from '../../identity/users.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../platform/errors.ts'
+import { millisecondsOf } from '../../platform/http/formats.ts'
+import type { Caller } from '../access/caller.ts'
+import type { Channel } from '../sign-in/channel.ts'
+import type { TokenSignIn } from '../sign-in/token-sign-in.ts'
+import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
+
+/** Properties of a token that a client requests. */
+export interface TokenRequest {
+  name: string
+  abilities: readonly string[] | null
+  expiresAt: string | null
+}
+
+/** Properties of a token that svc grants. */
+export interface TokenGrant {
+  abilities: readonly string[]
+  expiresAt: number | null
+  /** Session, token or sign-in that must still be valid when the token is issued. */
+  credential: Credential
+  /** The entry point of the sign-in that issues the token. */
+  channel?: Channel
+}
+
+/**
+ * Limits a grant to the caller's own: a token passes on only its abilities and no later expiry. Throws 403 for other
+ * abilities, 422 for a date in the past or after the caller's expiry.
+ */
+export function decideGrant(asked: TokenRequest, caller: Caller, defaults: readonly string[], now: number): TokenGrant {
+  const narrow = caller.kind === 'session' ? null : caller
+  const abilities = asked.abilities ?? (narrow ? narrow.abilities : defaults)
+  if (narrow && !abilities.every((ability) => narrow.can(ability))) throw invalidAbility()
+
+  const own = narrow?.expiresAt ?? null
+  const wanted = asked.expiresAt === null ? null : millisecondsOf(asked.expiresAt)
+  if (wanted !== null && wanted <= now) {
+    throw validationFailed({ expires_at: ['The expires at field must be a date after now.'] })
+  }
+  if (wanted !== null && own !== null && wanted > own) {
+    throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
+  }
+  const credential = caller.kind === 'session' ? { session: caller.rowId } : { token: BigInt(caller.credentialId) }
+  return { abilities, expiresAt: wanted ?? own, credential }
+}
+
+/**
+ * Returns the user whose API tokens the caller manages. Throws 403 for JWTs: only sessions and API tokens manage API
+ * tokens.
+ */
+export function tokenOwner(caller: Caller): number {
+  if (!caller.user || (caller.kind !== 'session' && caller.kind !== 'api_token')) throw forbidden()
+  return caller.user.id
+}
+
+/** Maximum number of API tokens of a user. Lists contain all of them. */
+const maxTokens = 1_000
+
+/**
+ * Deletes the least recently used token for a sign-in, so that the limit cannot lock out apps that sign in again and again.
+ * Throws 422 otherwise.
+ */
+async function makeRoom(tx: Tx, request: FastifyRequest, userId: number, { channel }: TokenGrant): Promise<void> {
+  if (!channel) {
+    throw validationFailed({ token_name: ['This account already has 1,000 API tokens. Revoke one first.'] })
+  }
+  const origin = eventContext(request)
+  const id = await findLeastUsed(tx, userId, new Date(origin.now))
+  if (id === null) return
+  await deleteToken(tx, userId, id)
+  const data = { token_id: Number(id), cause: 'token_limit' }
+  await recordEvent(tx, origin, { type: 'token_revoked', userId, data })
+}
+
+/**
+ * Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid, and 422 if the
+ * user has too many tokens to create another.
+ */
+export function issueToken(
+  request: FastifyRequest,
+  userId: number,
+  name: string,
+  grant: TokenGrant,
+): Promise<NewAccessToken> {
+  const { database, clock, config } = request.server
+  const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
+  const { prefix } = config.current().tokens
+  return database.transaction(async (tx) => {
+    if (!(await lockAndCheckAccount(database, tx, userId, grant.credential))) {
+      throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
+    }
+    // The user is locked, so concurrent requests count one after the other.
+    if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, request, userId, grant)
+    const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
+    const created = await createToken(tx, facts)
+    await recordEvent(tx, eventContext(request), {
+      type: 'token_created',
+      userId,
+      data: { token_id: created.accessToken.id, name, ...(grant.channel ? { channel: grant.channel } : {}) },
+    })
+    const owner = await findUserById({ prisma: tx }, userId)
+    if (owner) await noticeToken(request, tx, owner.user, grant.channel ? name : null)
+    return created
+  })
+}
+
+/** Notifies the user of a token: of the device for a sign-in, otherwise of the token. */
+function noticeToken(request: FastifyRequest, tx: Tx, user: User, device: string | null): Promise<void> {
+  const origin = eventContext(request)
+  if (device === null) return notify(request.server, tx, origin, user, 'token_created')
+  const shown = deviceName(device)
+  return shown === null
+    ? notify(request.server, tx, origin, user, 'new_sign_in')
+    : notify(request.server, tx, origin, user, 'device_signed_in', { device: shown })
+}
+
+/** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
+export async function issueForSignIn(request: FastifyRequest, signIn: TokenSignIn, name: string): Promise<string> {
+  const { default_abilities: abilities } = request.server.config.current().tokens
+  const { user, channel } = signIn
+  const grant = { abilities, expiresAt: null, credential: { account: signIn }, channel }
+  return (await issueToken(request, user.id, name, grant)).plainTextToken
+}

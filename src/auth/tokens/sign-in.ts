@@ -1,0 +1,121 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { User } from '../../identity/user.ts'
+import { findUserById } from '../../identity/users.ts'
+import { deriveCipher } from '../../platform/crypto/keys.ts'
+import { randomId } from '../../platform/crypto/random.ts'
+import { challengeExpired, HttpError } from '../../platform/errors.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
+import { useOnce } from '../access/used-once.ts'
+import type { Channel } from '../sign-in/channel.ts'
+import { type SecondFactorInput, secondFactorRefused } from '../sign-in/second-factor.ts'
+import { checkTokenSignIn } from '../sign-in/token-sign-in.ts'
+import type { FirstFactor } from './first-factor.ts'
+import { issueForSignIn } from './issue.ts'
+
+declare module '../../platform/crypto/keys.ts' {
+  interface CipherPurposes {
+    'token-challenge': true
+  }
+}
+
+declare module '../access/used-once.ts' {
+  interface UsedOncePurposes {
+    TokenChallenge: true
+  }
+}
+
+/** A new API token and its user. */
+interface IssuedToken {
+  token: string
+  user: User
+}
+
+/** A sign-in that waits for its second factor. The client keeps it as an encrypted challenge. */
+interface PendingSignIn {
+  id: string
+  userId: number
+  passwordFingerprint: string
+  deviceName: string
+  channel: Channel
+  /** Unix milliseconds. */
+  expiresAt: number
+}
+
+/** Sign-ins that end in an API token. */
+export interface TokenSignIns {
+  /**
+   * Issues an API token after a first factor whose proof works once. Throws 422 with a challenge if a second factor is
+   * required and `proof` has none that is valid.
+   */
+  finish(
+    request: FastifyRequest,
+    first: FirstFactor,
+    deviceName: string,
+    proof?: SecondFactorInput,
+  ): Promise<IssuedToken>
+  /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
+  resume(request: FastifyRequest, challenge: string, proof: SecondFactorInput): Promise<IssuedToken>
+}
+
+/** Lifetime of a challenge: ten minutes. */
+const challengeTtl = 600_000
+
+/** Context of the encryption. */
+const context = 'challenge'
+
+const invalidChallenge = () => challengeExpired('challenge')
+
+const unverifiedText = 'Your email address is not verified.'
+
+/** 422: the sign-in needs a verified address first. */
+export const addressUnverified = (): HttpError =>
+  new HttpError(422, 'email_unverified', unverifiedText, { errors: { email: [unverifiedText] } })
+
+/** Opens the sign-ins that end in an API token. */
+export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
+  const { clock, config, database, secondFactor } = app
+  const cipher = deriveCipher(config.current().app.secret, 'token-challenge')
+
+  function challengeFor({ user, password, channel }: FirstFactor, deviceName: string): string {
+    const pending: PendingSignIn = {
+      id: randomId(),
+      userId: user.id,
+      passwordFingerprint: passwordFingerprint(password),
+      deviceName,
+      channel,
+      expiresAt: clock.now() + challengeTtl,
+    }
+    return cipher.encrypt(JSON.stringify(pending), context)
+  }
+
+  function pendingOf(challenge: string): PendingSignIn {
+    const opened = cipher.decrypt(challenge, context)
+    const pending: PendingSignIn | null = opened === null ? null : JSON.parse(opened)
+    if (!pending || clock.now() >= pending.expiresAt) throw invalidChallenge()
+    return pending
+  }
+
+  return {
+    async finish(request, first, deviceName, proof = {}) {
+      const { channel, method, user } = first
+      const signIn = await checkTokenSignIn(request, first, { channel, method, proof })
+      if (signIn === 'email_unverified') throw addressUnverified()
+      if (signIn === 'second_factor') {
+        throw secondFactorRefused(proof, challengeFor(first, deviceName))
+      }
+      return { token: await issueForSignIn(request, signIn, deviceName), user }
+    },
+
+    async resume(request, challenge, proof) {
+      const { id, userId, passwordFingerprint: mark, deviceName, channel, expiresAt } = pendingOf(challenge)
+      const found = await findUserById(database, userId)
+      if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw invalidChallenge()
+      if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
+      const signIn = await checkTokenSignIn(request, found, { channel, proof })
+      if (signIn === 'email_unverified') throw addressUnverified()
+      if (signIn === 'second_factor') throw secondFactorRefused(proof)
+      if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw invalidChallenge()
+      return { token: await issueForSignIn(request, signIn, deviceName), user: found.user }
+    },
+  }
+}

@@ -1,2 +1,0 @@
-/** How to run a command of svc: from a checkout by npm, from an image or a package by its own name. */
-export const commandName = import.meta.url.endsWith('/src/command-name.ts') ? 'npm run --silent svc --' : 'svc'

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { AccountHooks } from '../auth/accounts.ts'
+import type { AccountSections } from '../pages/account/account-pages.ts'
+import type { PagePart } from '../pages/page-part.ts'
+import type { TextName } from '../pages/texts.ts'
+import type { Config } from '../platform/config/schema.ts'
+import type { Database } from '../platform/database/database.ts'
+import type { ErrorDescription } from '../platform/errors.ts'
+
+/** What a feature adds to the rest of svc, besides its routes. `app/feature-list.ts` lists the features. */
+export interface Feature extends AccountHooks, AccountSections {
+  /** Deletes expired rows, once a day. */
+  prune?(database: Database, now: number): Promise<unknown>
+  /** Its error codes, for `docs/errors.md`. */
+  errors?: Readonly<Record<string, ErrorDescription>>
+  /** Scripts of its pages: absolute path by the name under which svc serves it. */
+  scripts?: Readonly<Record<string, string>>
+  signInPage?: SignInPageFeature
+  /** Adds another way to register to the registration page. */
+  registrationPage?(config: Config, page: { returnTo: string | null }): PagePart
+  invitationPage?: InvitationPageFeature
+  /** Adds another way to prove the second factor of a user to the page that asks for a code. */
+  challengePage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
+  /** Adds another way to confirm a user without a password to the confirmation page. */
+  confirmationPage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
+  stepUp?: StepUpFactor
+  /** The data of the user for the data export, by name. Contains no secrets and no hashes of secrets. */
+  exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>
+  offers?: readonly Offer[]
+}
+
+/** What svc offers a signed-in user on the start page. */
+interface Offer {
+  /** Cookie that marks browsers which showed the offer, so that each shows it once. Null: svc asks `isFor` each time. */
+  cookie: string | null
+  isFor(request: FastifyRequest): Promise<boolean>
+  part: PagePart
+}
+
+/** Adds to the sign-in page. */
+interface SignInPageFeature {
+  /** `isReauthentication`: the user is signed in and must sign in again. */
+  part(config: Config, page: { returnTo: string | null; isReauthentication: boolean }): PagePart
+  /** Tests whether this browser signed in this way before. The page then shows the part above the form. */
+  isPreferred?(request: FastifyRequest): boolean
+  /** Returns the text for an error code that the feature redirects to the page with. */
+  alert?(code: unknown): TextName
+}
+
+/** Adds another way to accept an invitation to its page. */
+interface InvitationPageFeature {
+  /** `action` is the path of the invitation. */
+  part(config: Config, page: { action: string }): PagePart
+  /** Returns the text for an error code that the feature redirects to the page with; null for other codes. */
+  alert?(code: unknown): TextName | null
+}
+
+/** A phishing-resistant factor that a signed-in user can prove on the step-up page. */
+export interface StepUpFactor {
+  /** Tests whether the user has the factor and the configuration allows it. */
+  isEnrolled(app: Pick<FastifyInstance, 'database' | 'config'>, userId: number): Promise<boolean>
+  part: PagePart
+  /** Heading of the page if the user can prove no other factor. */
+  lead: TextName
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    features: readonly Feature[]
+  }
+}

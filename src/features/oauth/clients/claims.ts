@@ -1,0 +1,77 @@
+import type { User } from '../../../identity/user.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import type { RegisteredClient } from './clients.ts'
+
+/** Claims by scope (OpenID Connect Core section 5.4). */
+export const claimsByScope = {
+  openid: ['sub', 'acr', 'amr'],
+  profile: ['name', 'preferred_username', 'updated_at'],
+  email: ['email', 'email_verified'],
+  roles: ['roles', 'groups'],
+}
+
+const servedClaims: ReadonlySet<string> = new Set([...Object.values(claimsByScope).flat(), 'auth_time'])
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * Returns a `claims` parameter without the members that svc does not know; undefined if none is left (OpenID Connect Core
+ * section 5.5). Returns malformed text unchanged, which the library rejects.
+ */
+export function settledClaims(text: string): string | undefined {
+  let claims: unknown
+  try {
+    claims = JSON.parse(text)
+  } catch {
+    return text
+  }
+  if (!isObject(claims)) return text
+  const members = Object.entries(claims).filter(([name]) => name === 'userinfo' || name === 'id_token')
+  const known = members.map(([name, asked]) => [
+    name,
+    isObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([claim]) => servedClaims.has(claim))) : asked,
+  ])
+  return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
+}
+
+/** Scope that grants a claim, apart from `openid`. */
+export const scopeOfClaim = (claim: string): string | undefined =>
+  Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]
+
+/**
+ * All claims about a user; the library filters them by the granted scopes. `preferred_username` is the verified address
+ * if the client may see it, otherwise the subject: users choose their names freely, and some clients look accounts up
+ * by this claim. The role is for clients that list the scope `roles`.
+ */
+export function claimsOf(user: User, client: RegisteredClient | undefined, scope: string) {
+  const sub = String(user.id)
+  const isVerified = user.email_verified_at !== null
+  const roles = client?.scopes.includes('roles') ? [user.role] : undefined
+  return {
+    sub,
+    name: user.name,
+    preferred_username: isVerified && scope.split(' ').includes('email') ? user.email : sub,
+    updated_at: Math.floor(Date.parse(user.updated_at) / 1000),
+    email: user.email,
+    email_verified: isVerified,
+    roles,
+    groups: roles,
+  }
+}
+
+/**
+ * Claims for an ID token. A client that reads claims from UserInfo gets only those that the `claims` parameter
+ * requested.
+ */
+export function idTokenClaimsOf(
+  config: Config,
+  user: User,
+  client: RegisteredClient | undefined,
+  scope: string,
+  asked: object = {},
+) {
+  const all = claimsOf(user, client, scope)
+  if (client?.id_token_claims ?? config.oauth.id_token_claims) return all
+  return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), sub: all.sub }
+}

@@ -1,0 +1,200 @@
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import { sha256Hex } from '../platform/crypto/hash.ts'
+import type { Database, Tx } from '../platform/database/database.ts'
+import { type EventType, isProven, isRepeatable, outcomeOf } from '../platform/event-types.ts'
+import { clientAddress, limitedAddress } from '../platform/http/client-address.ts'
+import { languageOf } from '../platform/http/language.ts'
+import type { EventQueue } from '../platform/jobs/event-queue.ts'
+import type { Metrics } from '../platform/observability/metrics/metrics.ts'
+import { lockUser } from './lock.ts'
+
+/** Origin of an event: a request, a command, or svc itself. */
+export interface EventContext {
+  /** Administrator who acts on an account, such as `operator:ada`, or `system`; null for the user's own requests. */
+  actor: string | null
+  /** Authenticated caller, such as `user:5`; null without authentication. */
+  caller: string | null
+  /** Credential of the request, such as `session:<public id>` or `token:<id>`. */
+  credential: string | null
+  /** Client of the credential. */
+  clientId: string | null
+  /** Why the administrator acts. */
+  reason: string | null
+  ipAddress: string | null
+  userAgent: string | null
+  requestId: string | null
+  /** Language of the request, for its mails. */
+  language: string | null
+  log: Pick<FastifyBaseLogger, 'info'> | null
+  metrics: Metrics | null
+  webhooks: EventQueue
+  now: number
+}
+
+/** Origin of changes without a request: by svc itself, or by an operator at the command line. */
+export const systemOrigin = ({ now, webhooks }: Pick<EventContext, 'now' | 'webhooks'>): EventContext => ({
+  actor: 'system',
+  caller: null,
+  credential: null,
+  clientId: null,
+  reason: null,
+  ipAddress: null,
+  userAgent: null,
+  requestId: null,
+  language: null,
+  log: null,
+  metrics: null,
+  webhooks,
+  now,
+})
+
+/** The account as text, for `actor` and `target`. */
+export const userRef = (id: number | bigint): string => `user:${id}`
+
+interface EventFacts {
+  type: EventType
+  userId: number | null
+  /** What the event is about, if it is not an account: `key:<kid>`, `invitation:<id>`. */
+  target?: string
+  /** How the caller authenticated, if the request had no credential before. */
+  credential?: string
+  /** Why svc rejected the request. */
+  reason?: string
+  /** Details, which svc stores and logs. Must not contain secrets. */
+  data?: Record<string, string | number | boolean | null>
+}
+
+/** Returns the origin of events that this request causes. */
+export const eventContext = (request: FastifyRequest): EventContext => ({
+  actor: null,
+  ...callerFacts(request),
+  reason: null,
+  ipAddress: clientAddress(request),
+  userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
+  requestId: request.id,
+  language: languageOf(request),
+  log: request.log,
+  metrics: request.server.metrics,
+  webhooks: request.server.webhooks,
+  now: request.server.clock.now(),
+})
+
+const credentialKinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
+
+/** Returns who authenticated, and with which credential. */
+function callerFacts({ caller }: FastifyRequest): Pick<EventContext, 'caller' | 'credential' | 'clientId'> {
+  if (!caller) return { caller: null, credential: null, clientId: null }
+  const clientId = caller.kind === 'session' ? null : (caller.clientId ?? null)
+  const name = caller.user ? userRef(caller.user.id) : clientId && `client:${clientId}`
+  return { caller: name, credential: `${credentialKinds[caller.kind]}:${caller.credentialId}`, clientId }
+}
+
+/** The part of an origin that a queued job stores, because its work has no request. */
+export type RequestOrigin = Pick<EventContext, 'ipAddress' | 'userAgent' | 'requestId' | 'language'>
+
+/** Returns what a queued job stores of a request. */
+export const requestOrigin = ({ ipAddress, userAgent, requestId, language }: EventContext): RequestOrigin => ({
+  ipAddress,
+  userAgent,
+  requestId,
+  language,
+})
+
+/** Returns the origin of events in a queued job. */
+export const laterContext = (
+  { log, metrics, webhooks, clock }: Pick<FastifyInstance, 'log' | 'metrics' | 'webhooks' | 'clock'>,
+  from: RequestOrigin,
+): EventContext => ({ ...systemOrigin({ now: clock.now(), webhooks }), actor: null, ...from, log, metrics })
+
+/**
+ * Removes personal data from the events of a deleted user: addresses, browsers, credentials, names, and the reasons that
+ * administrators wrote. Also clears the events of other accounts that the user caused.
+ */
+export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
+  const owner = { userId: BigInt(userId) }
+  const cleared = { ipAddress: null, userAgent: null, credential: null, reason: null, repeatKey: null }
+  await tx.event.updateMany({ where: owner, data: cleared })
+  await tx.event.updateMany({ where: { ...owner, data: { contains: '"name":' } }, data: { data: '{}' } })
+  const { reason: _, ...origin } = cleared
+  await tx.event.updateMany({ where: { actor: userRef(userId) }, data: origin })
+}
+
+/** How long repeated failed sign-ins share one row, in milliseconds. */
+const repeatWindow = 3_600_000
+
+/**
+ * Records a security event: a row in the transaction of its change, a log line and a metric. Equal failed sign-ins
+ * within an hour share one row with a count, so that guessing cannot fill the table.
+ */
+export async function recordEvent(
+  tx: Tx,
+  origin: EventContext,
+  { type, userId, data = {}, ...event }: EventFacts,
+): Promise<void> {
+  const { ipAddress, userAgent, requestId, log, metrics, webhooks, now } = origin
+  const owner = userId === null ? null : BigInt(userId)
+  const facts = JSON.stringify(data)
+  const at = new Date(now)
+  const actor = actorOf(origin, type, userId)
+  const target = event.target ?? null
+  const credential = event.credential ?? origin.credential
+  const reason = event.reason ?? origin.reason
+  const clientId = typeof data.client_id === 'string' ? data.client_id : origin.clientId
+  if (isRepeatable(type)) {
+    const window = Math.floor(now / repeatWindow)
+    const key = sha256Hex(JSON.stringify([type, userId, facts, reason, ipAddress && limitedAddress(ipAddress), window]))
+    const [row] = await tx.$queryRaw<{ id: bigint | number; repeats: bigint | number }[]>`
+      INSERT INTO events
+        (type, user_id, actor, credential, reason, ip_address, user_agent, request_id, data, created_at, repeat_key)
+      VALUES (${type}, ${owner}, ${actor}, ${credential}, ${reason}, ${ipAddress}, ${userAgent}, ${requestId}, ${facts},
+        ${at}, ${key})
+      ON CONFLICT (repeat_key) DO UPDATE SET
+        repeats = events.repeats + 1, exported_at = NULL,
+        last_at = CASE WHEN coalesce(events.last_at, events.created_at) > excluded.created_at
+          THEN coalesce(events.last_at, events.created_at) ELSE excluded.created_at END
+      RETURNING id, repeats`
+    // Only the first of equal events calls the receivers. Otherwise each guess of an attacker would call them.
+    if (row && Number(row.repeats) === 0) await webhooks.add(tx, { id: BigInt(row.id), type, userId })
+  } else {
+    const who = { userId: owner, actor, target, credential, clientId, reason }
+    const { id } = await tx.event.create({
+      data: { type, ...who, ipAddress, userAgent, requestId, data: facts, createdAt: at },
+      select: { id: true },
+    })
+    await webhooks.add(tx, { id, type, userId })
+  }
+  // The address comes first, for the filters of fail2ban and CrowdSec: later fields may contain text of the client.
+  const who = { ip: ipAddress, outcome: outcomeOf(type), userId, actor, target, credential, reason, userAgent }
+  log?.info({ event: type, ...who, ...data }, 'security event')
+  metrics?.event(type, data)
+}
+
+/** Returns the administrator, the user of the account, or the caller of a rejected request. */
+function actorOf({ actor, caller }: EventContext, type: EventType, userId: number | null): string {
+  if (actor !== null) return actor
+  return userId !== null && isProven(type) ? userRef(userId) : (caller ?? 'anonymous')
+}
+
+/** Returns the origin without personal data, for events of deleted accounts. */
+export const withoutPerson = (origin: EventContext): EventContext => ({
+  ...origin,
+  ipAddress: null,
+  userAgent: null,
+  credential: null,
+})
+
+/**
+ * Records events in their own transaction, when nothing else changes. Locks the user, so that a concurrent deletion of the
+ * account also clears these events. Events of a deleted account contain no address and no browser.
+ */
+export async function recordEvents(database: Database, origin: EventContext, ...events: EventFacts[]): Promise<void> {
+  await database.transaction(async (tx) => {
+    for (const event of events) {
+      // Runs the same statements for unknown and known users, so that both take the same time.
+      const id = event.userId ?? 0
+      await lockUser(database, tx, id)
+      const isGone = (await tx.user.count({ where: { id: BigInt(id) } })) === 0 && event.userId !== null
+      await recordEvent(tx, isGone ? withoutPerson(origin) : origin, event)
+    }
+  })
+}

@@ -1,0 +1,62 @@
+import { type Static, Type } from '../platform/json-schema.ts'
+import type { User } from './user.ts'
+
+/** User JSON, the same in all responses. */
+export const UserSchema = Type.Object(
+  {
+    id: Type.Integer({ format: 'int64', description: 'The id of the user. It never changes.' }),
+    name: Type.String({ description: 'The full name.' }),
+    email: Type.String({ description: 'The email address.' }),
+    // A type list instead of a union, because the serialiser would validate a union on every response.
+    email_verified_at: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'When the user verified the address; null if not verified.',
+    }),
+    pending_email: Type.Optional(
+      Type.String({
+        description: 'The new address, which takes effect once it is verified. Present only while a change is pending.',
+      }),
+    ),
+    role: Type.String({ description: 'The role, which the configuration defines.' }),
+    two_factor_enabled: Type.Boolean({ description: 'Whether a second factor is confirmed.' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the account was created.' }),
+    updated_at: Type.String({ format: 'date-time', description: 'When the account was last changed.' }),
+  },
+  { title: 'User', description: 'The signed-in user.' },
+)
+
+const { id, name, email, email_verified_at, pending_email, role, two_factor_enabled, created_at, updated_at } =
+  UserSchema.properties
+
+/** User JSON for a caller. A third-party client sees only the fields of its scopes. */
+export const SeenUserSchema = Type.Object(
+  {
+    id,
+    name: Type.Optional(name),
+    email: Type.Optional(email),
+    email_verified_at: Type.Optional(email_verified_at),
+    pending_email,
+    role: Type.Optional(role),
+    two_factor_enabled: Type.Optional(two_factor_enabled),
+    created_at: Type.Optional(created_at),
+    updated_at: Type.Optional(updated_at),
+  },
+  { title: 'CurrentUser', description: 'The signed-in user. Only `id` is always present.' },
+)
+
+type Field = keyof typeof UserSchema.properties
+
+/** User fields by scope. */
+const fieldsOfScope: Readonly<Record<string, readonly Field[]>> = {
+  profile: ['name', 'created_at', 'updated_at'],
+  email: ['email', 'email_verified_at'],
+  roles: ['role'],
+}
+
+/** Returns the user fields that these OpenID scopes allow; all fields for null. */
+export function seenUser(user: User, scopes: readonly string[] | null): Static<typeof SeenUserSchema> {
+  if (scopes === null) return user
+  const fields = scopes.flatMap((scope) => fieldsOfScope[scope] ?? [])
+  return { id: user.id, ...Object.fromEntries(fields.map((field) => [field, user[field]])) }
+}

@@ -1,0 +1,132 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../../platform/config/schema.ts'
+import { type AccountPageName, accountPageNames } from '../../platform/config/sections/accounts.ts'
+import { type FieldErrors, HttpError, notFound } from '../../platform/errors.ts'
+import { Type } from '../../platform/json-schema.ts'
+import { withReturn } from '../continuation.ts'
+import { accountPage, confirmPage, signInPage, signOutPath } from '../links.ts'
+import type { PageMenu } from '../page-data.ts'
+import { addPages, pageAnswers } from '../pages.ts'
+import { isTextName, textsOf } from '../texts.ts'
+
+/** What a feature adds to the account pages. */
+export interface AccountSections {
+  /** Names of its sections. */
+  accountPages?(config: Config): readonly AccountPageName[]
+  /** Returns the name of a script that the account pages run after each change; null for none. */
+  changeScript?(config: Config): string | null
+}
+
+/** Path of a section. */
+export const sectionPath = (name: AccountPageName): string => `${accountPage}/${name}`
+
+/** The sections that features add and the configuration shows, in order. */
+export function sectionsOf(features: readonly AccountSections[], config: Config): readonly AccountPageName[] {
+  const added = features.flatMap((feature) => feature.accountPages?.(config) ?? [])
+  return accountPageNames.filter(
+    (name) => added.includes(name) && (config.account.sections === null || config.account.sections.includes(name)),
+  )
+}
+
+/** Link to the account pages, of the application or svc; null if the configuration turns them off. */
+export function accountHref(features: readonly AccountSections[], config: Config): string | null {
+  if (config.links.account !== null) return config.links.account
+  return sectionsOf(features, config).length > 0 ? accountPage : null
+}
+
+/** Configuration of every route of the account pages. */
+export const ownAccount = {
+  access: { family: 'session', caller: 'required' },
+  unverified: 'allowed',
+  alsoAnswers: [404],
+} as const
+
+/** Configuration of routes that require a verified address where the configuration does. */
+export const verifiedAccount = { access: ownAccount.access, alsoAnswers: ownAccount.alsoAnswers } as const
+
+/** Responses of every page, for the API description. */
+export const sectionAnswers = {
+  200: pageAnswers.page,
+  302: Type.Null({ description: 'To `links.account`, the page of the application.' }),
+  303: Type.Null({
+    description:
+      'To the sign-in page, or to `/account/confirm` if the page requires a recent confirmation. Both return to the page.',
+  }),
+}
+
+/**
+ * Adds to a scope what every section of the account pages needs, or their overview (null): the menu, and redirects to the
+ * pages that sign in and confirm the password. Answers 404 if the configuration hides the section. With `links.account`,
+ * GET redirects there.
+ */
+export async function addAccountPages(scope: FastifyInstance, name: AccountPageName | null): Promise<void> {
+  const home = name === null ? accountPage : sectionPath(name)
+  await addPages(scope, { redirectFor: (error, request) => remedyOf(error, request, home) })
+
+  scope.addHook('onRequest', async (request, reply) => {
+    const { app, links } = scope.config.current()
+    if (links.account !== null && request.method === 'GET') {
+      return reply.redirect(new URL(links.account, app.url).href, 302)
+    }
+  })
+
+  // After the caller is known, like every 404 of a route that requires one.
+  scope.addHook('preValidation', async () => {
+    const sections = sectionsOf(scope.features, scope.config.current())
+    if (name === null ? sections.length === 0 : !sections.includes(name)) throw notFound()
+  })
+
+  scope.addHook('preHandler', async (request, reply) => {
+    reply.menu = menuOf(request, name)
+  })
+}
+
+/** The page where a user signs in or confirms the password, and then returns. A form returns to its section. */
+export function remedyOf({ code }: HttpError, request: FastifyRequest, home: string): string | null {
+  const returnTo = request.method === 'GET' ? request.url : home
+  if (code === 'unauthenticated') return signInPage(request.server.config.current(), returnTo)
+  if (code === 'password_confirmation_required') return withReturn(confirmPage, returnTo)
+  return null
+}
+
+function menuOf(request: FastifyRequest, current: AccountPageName | null): PageMenu {
+  const { server, query } = request
+  const config = server.config.current()
+  const text = textsOf(request)
+  const { done } = query as { done?: unknown }
+  const notice = `account.done_${done}`
+  return {
+    scripts: isTextName(notice) ? server.features.flatMap((feature) => feature.changeScript?.(config) ?? []) : [],
+    sections: sectionsOf(server.features, config).map((name) => ({
+      label: text(`account.${name}`),
+      hint: text(`account.${name}_hint`),
+      href: sectionPath(name),
+      isCurrent: name === current,
+    })),
+    notice: isTextName(notice) ? text(notice) : null,
+    accountHref: accountPage,
+    signOutAction: signOutPath,
+  }
+}
+
+interface FormSteps {
+  change: () => Promise<string>
+  /** Shows the form with errors. Default: an error page. */
+  show?: (errors: FieldErrors, status: number) => FastifyReply | Promise<void>
+}
+
+/**
+ * Makes the change of a form, then redirects to `next` with a notice: the text `account.done_<name>`, whose name the
+ * change returns. Shows the form again if the change throws errors of its fields.
+ */
+export async function submitForm(reply: FastifyReply, next: string, { change, show }: FormSteps): Promise<void> {
+  try {
+    reply.redirect(`${next}?done=${await change()}`, 303)
+  } catch (error) {
+    if (!show || !(error instanceof HttpError) || !error.errors) throw error
+    reply.headers(error.headers)
+    await show(error.errors, error.statusCode)
+  }
+  // Resolves when the response is sent.
+  await reply
+}

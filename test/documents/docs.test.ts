@@ -1,0 +1,71 @@
+// engine: none
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import t from 'tap'
+
+const root = resolve(import.meta.dirname, '../..')
+
+const filesIn = (folder: string, pattern: RegExp): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => pattern.test(file))
+    .map((file) => join(folder, file))
+
+const pages = [
+  ...readdirSync(root).filter((file) => file.endsWith('.md')),
+  ...['docs', 'bench', 'helm', 'src'].flatMap((folder) => filesIn(folder, /\.md$/)),
+  'packages/client/README.md',
+  'packages/guard/README.md',
+]
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+/** The anchors that GitHub generates for the headings of a page. */
+function anchorsOf(file: string): string[] {
+  const text = read(file).replaceAll(/^```.*?^```/gms, '')
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+t.test('resolves every link between documents to an existing file and heading', async (t) => {
+  t.ok(pages.length > 15)
+  for (const page of pages) {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)]
+    for (const [link, path = '', anchor] of links) {
+      const target = path === '' ? page : relative(root, resolve(root, dirname(page), path))
+      t.ok(existsSync(join(root, target)), `${page}: ${link}`)
+      if (anchor) t.ok(anchorsOf(target).includes(anchor), `${page}: ${link}`)
+    }
+  }
+})
+
+t.test('names every document in the README and keeps it short', async (t) => {
+  const readme = read('README.md')
+  t.ok(readme.split('\n').length <= 160)
+  for (const page of filesIn('docs', /\.md$/)) {
+    const isGuide = page.startsWith('docs/guides/') && page !== 'docs/guides/README.md'
+    if (page !== 'docs/configuration.md' && !isGuide) t.ok(readme.includes(`(${page})`), page)
+  }
+  const overview = read('docs/guides/README.md')
+  for (const page of filesIn('docs/guides', /^[\w-]+\.md$/)) {
+    if (page !== 'docs/guides/README.md') t.ok(overview.includes(`(${page.slice('docs/guides/'.length)})`), page)
+  }
+})
+
+t.test('names only tests that exist', async (t) => {
+  for (const page of pages) {
+    for (const [, path = ''] of read(page).matchAll(/`(test\/[\w./-]+)`/g)) {
+      const found = [path, `${path}.test.ts`].some((file) => existsSync(join(root, file)))
+      t.ok(found, `${page}: ${path}`)
+    }
+  }
+})
+
+t.test('names the same flags of Node in the guide for systemd as in npm start', async (t) => {
+  const { start } = JSON.parse(read('package.json')).scripts
+  t.match(start, /^node --/)
+  t.match(read('docs/deployment.md'), `ExecStart=/usr/bin/env ${start}\n`)
+})
