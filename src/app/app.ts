@@ -1,6 +1,6 @@
 import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify'
 import { Cookies } from '../auth/access/cookies.ts'
 import { addCors } from '../auth/access/cors.ts'
 import { openCallers } from '../auth/access/find-caller.ts'
@@ -20,58 +20,9 @@ import { LoginLimiter } from '../auth/sign-in/login-limiter.ts'
 import { RememberTokens } from '../auth/sign-in/remember.ts'
 import { SecondFactor } from '../auth/sign-in/second-factor.ts'
 import { tokenBearer } from '../auth/tokens/bearer.ts'
-import type { TokenProof } from '../auth/tokens/first-factor.ts'
-import account from '../features/account/routes.ts'
-import sessionPages from '../features/active-sessions/page-routes.ts'
-import sessions from '../features/active-sessions/routes.ts'
-import activity from '../features/activity/routes.ts'
-import adminApi from '../features/admin/api/routes.ts'
-import appLinks from '../features/app-links/routes.ts'
-import assets from '../features/assets/routes.ts'
-import diagnose from '../features/diagnose/routes.ts'
-import emailChange from '../features/email-change/routes.ts'
-import emailCodePages from '../features/email-code/pages/routes.ts'
-import emailCode from '../features/email-code/routes.ts'
-import verificationPages from '../features/email-verification/page-routes.ts'
-import emailVerification from '../features/email-verification/routes.ts'
-import errorReference from '../features/error-reference/routes.ts'
 import { addEventExport } from '../features/event-export/exporter.ts'
 import { addGuardPort } from '../features/forward-auth/guard-port.ts'
-import forwardAuth from '../features/forward-auth/routes.ts'
-import health from '../features/health/routes.ts'
-import home from '../features/home/routes.ts'
-import invitations from '../features/invitations/routes.ts'
-import language from '../features/language/routes.ts'
-import { oauthBearer, oauthBound } from '../features/oauth/bearer.ts'
-import { destinationOf } from '../features/oauth/interaction/destination.ts'
-import { OAuthServer } from '../features/oauth/protocol/oauth-server.ts'
-import oauth from '../features/oauth/routes.ts'
-import passkeyPages from '../features/passkeys/account-routes.ts'
-import passkeys from '../features/passkeys/routes.ts'
-import confirmationPages from '../features/password-confirmation/page-routes.ts'
-import passwordConfirmation from '../features/password-confirmation/routes.ts'
-import passwordResetPages from '../features/password-reset/page-routes.ts'
-import passwordReset from '../features/password-reset/routes.ts'
-import dataPages from '../features/profile/deletion-routes.ts'
-import dataExport from '../features/profile/export-routes.ts'
-import profilePages from '../features/profile/page-routes.ts'
-import passwordPages from '../features/profile/password-routes.ts'
-import profile from '../features/profile/routes.ts'
-import reference from '../features/reference/routes.ts'
-import registrationPages from '../features/registration/page-routes.ts'
-import registration from '../features/registration/routes.ts'
-import samples from '../features/samples/routes.ts'
-import session from '../features/session/routes.ts'
-import signInPage from '../features/sign-in-page/routes.ts'
-import social from '../features/social/routes.ts'
-import testPage from '../features/test-page/routes.ts'
-import tokens from '../features/tokens/routes.ts'
-import twoFactorPages from '../features/two-factor/pages/routes.ts'
-import recoveryCodePages from '../features/two-factor/recovery-code-routes.ts'
-import twoFactor from '../features/two-factor/routes.ts'
-import unlock from '../features/unlock/routes.ts'
 import { addWebhooks } from '../features/webhooks/sender.ts'
-import type { ContinuationOptions } from '../pages/continuation.ts'
 import { addErrorPages } from '../pages/error-pages.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { CurrentConfig } from '../platform/config/current.ts'
@@ -125,7 +76,6 @@ declare module 'fastify' {
     loginCodes: LoginCodes
     remember: RememberTokens
     secondFactor: SecondFactor
-    oauth: OAuthServer
   }
 }
 
@@ -212,68 +162,19 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
-  const oauthServer = new OAuthServer(app)
-  app.decorate('oauth', oauthServer)
-  app.decorate('sessionListener', oauthServer.signOut)
-  const accounts = accountsOf(app)
-  app.decorate('loginCodes', new LoginCodes(app, accounts))
-  const callers = openCallers(app, {
-    bearers: { jwt: oauthBearer(oauthServer), apiToken: tokenBearer },
-    bound: oauthBound(oauthServer),
-    findRemembered: app.remember.find,
-  })
+  app.decorate('accounts', accountsOf(app))
+  app.decorate('loginCodes', new LoginCodes(app, app.accounts))
+  for (const { services } of features) await services?.(app)
+  const callers = openCallers(app, { apiToken: tokenBearer, findRemembered: app.remember.find })
   const methods = openMethodRules(app)
-  const { findBearer } = callers
   addPipeline(app, pipeline({ callers, ...limits, bodyLimit: openBodyLimit(), methods }))
 
-  await app.register(health)
-  await app.register(errorReference)
-  await app.register(diagnose)
-  await app.register(forwardAuth, { findBearer })
-  await app.register(session)
-  await app.register(registration)
-  await app.register(emailVerification)
-  await app.register(verificationPages)
-  await app.register(emailChange, accounts)
-  await app.register(passwordReset, accounts)
-  await app.register(passwordResetPages, accounts)
-  const continuation: ContinuationOptions = {
-    findDestination: (request, returnTo) => destinationOf(oauthServer, request, returnTo),
+  const on = features.filter(({ isOn }) => isOn?.(config.current()) ?? true)
+  for (const load of on.flatMap(({ routes = [] }) => routes)) {
+    const { default: plugin } = await load()
+    // The type provider is the one of this app.
+    await app.register(plugin as FastifyPluginAsync)
   }
-  await app.register(assets)
-  await app.register(appLinks)
-  await app.register(signInPage, continuation)
-  await app.register(registrationPages, continuation)
-  await app.register(invitations)
-  const proofs: TokenProof[] = []
-  await app.register(emailCode, { proofs })
-  await app.register(emailCodePages, continuation)
-  await app.register(account)
-  await app.register(activity)
-  await app.register(passwordConfirmation)
-  await app.register(confirmationPages)
-  await app.register(unlock)
-  await app.register(profile, accounts)
-  await app.register(profilePages)
-  await app.register(passwordPages, accounts)
-  await app.register(dataPages, accounts)
-  await app.register(dataExport)
-  await app.register(twoFactor)
-  await app.register(twoFactorPages)
-  await app.register(recoveryCodePages)
-  await app.register(sessions)
-  await app.register(sessionPages)
-  await app.register(oauth, { oauthServer })
-  await app.register(passkeys, { proofs })
-  await app.register(passkeyPages)
-  await app.register(social, { ...accounts, ...continuation, proofs })
-  await app.register(tokens, { proofs })
-  await app.register(adminApi)
-  await app.register(home)
-  await app.register(language)
-  if (config.current().samples) await app.register(samples)
-  if (config.current().test_page) await app.register(testPage)
-  if (config.current().app.environment === 'development') await app.register(reference)
   app.get(
     '/openapi.json',
     {

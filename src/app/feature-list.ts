@@ -1,29 +1,67 @@
 import type { Feature } from '../contract/feature.ts'
-import { sessionFeature } from '../features/active-sessions/feature.ts'
+import { accountFeature } from '../features/account/feature.ts'
+import { activeSessionsFeature } from '../features/active-sessions/feature.ts'
 import { activityFeature } from '../features/activity/feature.ts'
+import { adminFeature } from '../features/admin/feature.ts'
+import { appLinksFeature } from '../features/app-links/feature.ts'
+import { assetsFeature } from '../features/assets/feature.ts'
+import { diagnoseFeature } from '../features/diagnose/feature.ts'
 import { emailChangeFeature } from '../features/email-change/feature.ts'
 import { emailCodeFeature } from '../features/email-code/feature.ts'
+import { emailVerificationFeature } from '../features/email-verification/feature.ts'
+import { errorReferenceFeature } from '../features/error-reference/feature.ts'
+import { forwardAuthFeature } from '../features/forward-auth/feature.ts'
+import { healthFeature } from '../features/health/feature.ts'
+import { homeFeature } from '../features/home/feature.ts'
 import { invitationFeature } from '../features/invitations/feature.ts'
+import { languageFeature } from '../features/language/feature.ts'
 import { oauthFeature } from '../features/oauth/feature.ts'
 import { passkeyFeature } from '../features/passkeys/feature.ts'
+import { passwordConfirmationFeature } from '../features/password-confirmation/feature.ts'
+import { passwordResetFeature } from '../features/password-reset/feature.ts'
 import { profileFeature } from '../features/profile/feature.ts'
+import { referenceFeature } from '../features/reference/feature.ts'
+import { registrationFeature } from '../features/registration/feature.ts'
 import { sampleFeature } from '../features/samples/feature.ts'
+import { sessionFeature } from '../features/session/feature.ts'
+import { signInPageFeature } from '../features/sign-in-page/feature.ts'
 import { socialFeature } from '../features/social/feature.ts'
+import { testPageFeature } from '../features/test-page/feature.ts'
 import { tokenFeature } from '../features/tokens/feature.ts'
 import { twoFactorFeature } from '../features/two-factor/feature.ts'
+import { unlockFeature } from '../features/unlock/feature.ts'
 
-/** What features add to the rest of svc. The sign-in page shows them in this order. */
+/** All features. The sign-in page shows them in this order; nothing else depends on it. */
 export const features: readonly Feature[] = [
   socialFeature,
   passkeyFeature,
   emailCodeFeature,
-  invitationFeature,
-  profileFeature,
-  emailChangeFeature,
-  twoFactorFeature,
+  healthFeature,
+  errorReferenceFeature,
+  diagnoseFeature,
+  forwardAuthFeature,
   sessionFeature,
+  registrationFeature,
+  emailVerificationFeature,
+  emailChangeFeature,
+  passwordResetFeature,
+  assetsFeature,
+  appLinksFeature,
+  signInPageFeature,
+  invitationFeature,
+  accountFeature,
+  activityFeature,
+  passwordConfirmationFeature,
+  unlockFeature,
+  profileFeature,
+  twoFactorFeature,
+  activeSessionsFeature,
   oauthFeature,
   tokenFeature,
-  activityFeature,
+  adminFeature,
+  homeFeature,
+  languageFeature,
   sampleFeature,
+  testPageFeature,
+  referenceFeature,
 ]

@@ -48,6 +48,12 @@ interface Accounts {
   deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    accounts: Accounts
+  }
+}
+
 type Revoking = Pick<FastifyInstance, 'database' | 'sessionListener'> & { features: readonly AccountHooks[] }
 
 /** The parts of an app that account-wide changes use. Commands create these parts without an app. */

@@ -1,5 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { AccountHooks } from '../auth/accounts.ts'
+import type { TokenProof } from '../auth/tokens/first-factor.ts'
 import type { AccountSections } from '../pages/account/account-pages.ts'
 import type { PagePart } from '../pages/page-part.ts'
 import type { TextName } from '../pages/texts.ts'
@@ -7,8 +9,16 @@ import type { Config } from '../platform/config/schema.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { ErrorDescription } from '../platform/errors.ts'
 
-/** What a feature adds to the rest of svc, besides its routes. `app/feature-list.ts` lists the features. */
+/** Everything that a feature adds to svc. `app/feature-list.ts` lists the features. */
 export interface Feature extends AccountHooks, AccountSections {
+  /** Whether the configuration turns it on at start. Default: always. */
+  isOn?(config: Config): boolean
+  /** Decorates the server with what routes use, before any route is added. */
+  services?(app: FastifyInstance): Promise<void>
+  /** Its routes. Commands read the list of features too, and do not load them. */
+  routes?: readonly (() => Promise<{ default: FastifyPluginAsync | FastifyPluginAsyncTypebox }>)[]
+  /** A first factor that `POST /svc/token` accepts in place of the password. */
+  tokenProof?(): Promise<TokenProof>
   /** Deletes expired rows, once a day. */
   prune?(database: Database, now: number): Promise<unknown>
   /** Its error codes, for `docs/errors.md`. */

@@ -35,11 +35,12 @@ export interface Destination {
 }
 
 /** Finds the destination of a path of svc; null if the path leads to a page of svc. */
-export type FindDestination = (request: FastifyRequest, returnTo: string | null) => Promise<Destination | null>
+type FindDestination = (request: FastifyRequest, returnTo: string | null) => Promise<Destination | null>
 
-/** Options of pages that continue to `return_to`. */
-export interface ContinuationOptions {
-  findDestination: FindDestination
+declare module 'fastify' {
+  interface FastifyInstance {
+    findDestination: FindDestination
+  }
 }
 
 const unknown = { logo: null, termsHref: null, privacyHref: null }
@@ -48,15 +49,11 @@ const unknown = { logo: null, termsHref: null, privacyHref: null }
  * Names the application that a page continues to. If it is an app with a private-use scheme, allows the final redirect,
  * because browsers apply form-action to redirects.
  */
-export async function showDestination(
-  reply: FastifyReply,
-  returnTo: string | null,
-  findDestination: FindDestination,
-): Promise<void> {
+export async function showDestination(reply: FastifyReply, returnTo: string | null): Promise<void> {
   const last = lastTarget(reply.server.config.current(), returnTo)
   const isLocal = last === null || last.startsWith('/')
   const destination = isLocal
-    ? await findDestination(reply.request, last)
+    ? await reply.server.findDestination(reply.request, last)
     : { redirectUri: last, application: { ...unknown, name: new URL(last).host } }
   if (!destination) return
   showApplication(reply, destination.application)

@@ -12,7 +12,6 @@ t.test('lists the steps in the order in which they run', async (t) => {
       readSession: step('read session'),
       findCaller: step('find caller'),
       resumeRemembered: step('resume remembered'),
-      findBearer: async () => null,
     },
     globalLimit: step('global limit'),
     routeLimit: step('route limit'),

@@ -22,6 +22,11 @@ declare module 'fastify' {
     /** A route of the test page. `query-token` also accepts `?token=` as bearer. */
     testPage?: 'page' | 'query-token'
   }
+  interface FastifyInstance {
+    findBearer: FindBearer
+    /** Checks of the access tokens that the OAuth server issues. */
+    accessTokens: { check: BearerChecks['jwt']; checkBound: BoundCheck }
+  }
   interface FastifyRequest {
     caller: Caller | null
     remembered: Remembered | null
@@ -33,8 +38,8 @@ const noCaller = (request: FastifyRequest): HttpError =>
   waitsForSecondFactor(request) ? secondFactorMissing(401) : unauthenticated()
 
 interface CallerParts {
-  bearers: BearerChecks
-  bound: BoundCheck
+  /** Checks API tokens. */
+  apiToken: BearerChecks['apiToken']
   /** Returns the browser of a valid remember-me cookie, or null. */
   findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
 }
@@ -42,18 +47,19 @@ interface CallerParts {
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
 /** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
-export type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
+type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
 
-/** Pipeline steps that find the caller of a request, and `findBearer`, which checks only its bearer token. */
+/** Pipeline steps that find the caller of a request. */
 interface CallerSteps {
-  findBearer: FindBearer
   readSession: Step
   findCaller: Step
   resumeRemembered: Step
 }
 
 /** Creates the steps that find the caller by session, remember-me cookie or token. */
-export function openCallers(app: FastifyInstance, { bearers, bound, findRemembered }: CallerParts): CallerSteps {
+export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: CallerParts): CallerSteps {
+  const { check, checkBound } = app.accessTokens
+  const bearers = { jwt: check, apiToken }
   const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
@@ -91,11 +97,11 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
       const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
       try {
         if (linked) request.caller ??= await bearerCaller(linked, request, bearers)
-        request.caller ??= await findBearer(request)
+        request.caller ??= await app.findBearer(request)
         if (!request.caller) {
           const token = boundTokenOf(headers.authorization)
           if (token === null) throw noCaller(request)
-          request.caller = await bound(token, request)
+          request.caller = await checkBound(token, request)
         }
       } catch (error) {
         if (is401(error) && config.guard.diagnose)
@@ -150,11 +156,11 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     return isGuest(access) ? resumeGuest : resume
   }
 
-  const findBearer: FindBearer = (request, audience) =>
-    bearerCaller(bearerOf(request.headers.authorization), request, bearers, audience)
+  app.decorate('findBearer', (request, audience) =>
+    bearerCaller(bearerOf(request.headers.authorization), request, bearers, audience),
+  )
 
   return {
-    findBearer,
     readSession: { name: 'read session', phase: 'onRequest', answers: [], hooksFor: (route) => only(readFor(route)) },
     findCaller: { name: 'find caller', phase: 'onRequest', answers: [401], hooksFor: (route) => only(findFor(route)) },
     resumeRemembered: {

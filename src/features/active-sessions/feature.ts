@@ -1,7 +1,8 @@
 import type { Feature } from '../../contract/feature.ts'
 import { listRemembered, listSessions } from './store.ts'
 
-export const sessionFeature = {
+export const activeSessionsFeature = {
+  routes: [() => import('./routes.ts'), () => import('./page-routes.ts')],
   accountPages: () => ['sessions'],
   exportData: async ({ database, config, clock }, userId) => {
     const { lifetime, absolute_lifetime } = config.current().session

@@ -6,7 +6,6 @@ import { maskedAddress } from '../../identity/masked-address.ts'
 import { forgotPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'
-import type { Tx } from '../../platform/database/database.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { findChange, restoreAddress, type UndoableChange } from './store.ts'
 
@@ -16,11 +15,6 @@ const path = '/email/undo/:id/:signature'
 const suspect = 7 * 86_400_000
 
 const Params = Type.Object({ id: Type.String({ maxLength: 20 }), signature: Type.String({ maxLength: 64 }) })
-
-interface EmailChangeOptions {
-  /** Revokes everything issued to the user, and removes sign-in methods added since then. */
-  secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
-}
 
 /** Thrown to roll back an undo, because the old address is taken or the link was used. */
 class NotUndone extends Error {
@@ -36,7 +30,7 @@ class NotUndone extends Error {
  * The undo link that svc mails to the old address. It needs no session, because an attacker may have taken over the
  * account. Opening it changes nothing, because mail scanners open links; only the button does.
  */
-const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, { secureAccount }) => {
+const emailChange: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
   /** Returns the change of a valid, unexpired link. */
@@ -105,7 +99,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
       const origin = eventContext(request)
       try {
         await app.database.transaction(async (tx) => {
-          await secureAccount(tx, change.userId, new Date(change.createdAt.getTime() - suspect))
+          await app.accounts.secureAccount(tx, change.userId, new Date(change.createdAt.getTime() - suspect))
           const outcome = await restoreAddress(tx, change, origin.now)
           if (outcome !== 'restored') throw new NotUndone(outcome)
           await recordEvent(tx, origin, { type: 'email_change_undone', userId: change.userId })

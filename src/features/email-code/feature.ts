@@ -4,6 +4,8 @@ import { requestCodePath } from '../../auth/sign-in/login-codes.ts'
 import type { Feature } from '../../contract/feature.ts'
 
 export const emailCodeFeature = {
+  routes: [() => import('./routes.ts'), () => import('./pages/routes.ts')],
+  tokenProof: async () => (await import('./token-proof.ts')).emailCodeProof,
   deleteDataOf: deleteCodesOf,
   prune: pruneCodes,
   signInPage: {

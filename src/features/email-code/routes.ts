@@ -2,13 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { emailCodeMethod } from '../../auth/sign-in/authentication-methods.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { LoginAnswer } from '../../auth/sign-in/login-answer.ts'
-import type { TokenProof } from '../../auth/tokens/first-factor.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
 import { emailField, rememberFlag } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
 import { Type } from '../../platform/json-schema.ts'
-import { appHolder, emailCodeProof } from './token-proof.ts'
+import { appHolder } from './token-proof.ts'
 import { wrongCode } from './wrong-code.ts'
 
 const RequestBody = Type.Object(
@@ -50,14 +49,8 @@ const sent = {
 const loggedInWithoutPassword =
   'Logged in. The password was removed, because it was set before this address was verified.'
 
-interface EmailCodeOptions {
-  /** The proofs of `POST /svc/token`. */
-  proofs: TokenProof[]
-}
-
 /** Sign-in by mailed code, for front ends and apps. */
-const emailCode: FastifyPluginAsyncTypebox<EmailCodeOptions> = async (app, { proofs }) => {
-  proofs.push(emailCodeProof)
+const emailCode: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().login.email_code) throw notFound()
   })

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Caller, SessionCaller } from '../../auth/access/caller.ts'
 import { checkToken } from '../../auth/access/csrf.ts'
-import type { FindBearer } from '../../auth/access/find-caller.ts'
 import { mustVerifyAddress } from '../../auth/access/verified-address.ts'
 import { confirmationAge } from '../../auth/sign-in/recent-password.ts'
 import type { Config } from '../../platform/config/schema.ts'
@@ -16,7 +15,6 @@ interface Question {
   original: OriginalRequest
   /** Loads `request.session`. */
   readSession: () => Promise<void>
-  findBearer: FindBearer
   ruleName: string | undefined
 }
 
@@ -95,7 +93,7 @@ const isChosenByClient = ({ query }: OriginalRequest, ruleName: string): boolean
 
 async function authenticate(
   request: FastifyRequest,
-  { original, readSession, findBearer }: Question,
+  { original, readSession }: Question,
   rule: Rule | null,
 ): Promise<Authenticated> {
   const { touches, config } = request.server
@@ -111,7 +109,7 @@ async function authenticate(
       return { caller: new SessionCaller(row, row.user), proof }
     }
   }
-  const caller = await findBearer(request, apiOf(rule, config.current())?.audience)
+  const caller = await request.server.findBearer(request, apiOf(rule, config.current())?.audience)
   if (!caller) throw unauthenticated()
   return { caller, proof: null }
 }

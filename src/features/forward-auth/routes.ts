@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import type { FindBearer } from '../../auth/access/find-caller.ts'
 import { HttpError } from '../../platform/errors.ts'
 import { AddressRanges } from '../../platform/http/addresses.ts'
 import { clientAddress } from '../../platform/http/client-address.ts'
@@ -29,7 +28,7 @@ const Query = Type.Object({
 const refusals = [400, 401, 403, 419, 422, 423, 503]
 
 /** The guard for services behind the same proxy (forward authentication). */
-const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async (app, { findBearer }) => {
+const forwardAuth: FastifyPluginAsyncTypebox = async (app) => {
   const phantoms = new PhantomTokens(app)
   const proxies = new AddressRanges(app.config.current().server.trust_proxy)
   // Proxies send the headers of the original request, sometimes with its length, but never the body.
@@ -53,7 +52,7 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
       if (!proxies.has(peer)) throw untrustedPeer(peer)
       original = originalRequest(request, path)
       const readSession = () => app.sessions.read(request, reply)
-      found = await decide(request, { original, readSession, findBearer, ruleName: query.rule })
+      found = await decide(request, { original, readSession, ruleName: query.rule })
     } catch (error) {
       const refusal = answerOf(error as Error, request)
       const location = original && signInLocation(original, request, refusal, config)

@@ -1,4 +1,7 @@
 import type { Feature } from '../../contract/feature.ts'
 import { pruneInvitations } from '../../identity/invitations.ts'
 
-export const invitationFeature = { prune: pruneInvitations } satisfies Feature
+export const invitationFeature = {
+  routes: [() => import('./routes.ts')],
+  prune: pruneInvitations,
+} satisfies Feature

@@ -6,9 +6,11 @@ import { skipsConsent } from './protocol/grants.ts'
 import { deleteRecordsOf } from './records/ended-store.ts'
 
 export const oauthFeature = {
+  routes: [() => import('./routes.ts')],
   revokeTokens: deletePersonalTokens,
   revokeGrants: deleteRecordsOf,
   revokeAuthorizations: deleteAuthorizations,
+  services: async (app) => (await import('./decorate.ts')).addOAuth(app),
   accountPages: (config) => [
     ...(config.clients.some((client) => !skipsConsent(client, config)) ? (['applications'] as const) : []),
     ...(ownScopes(config).length > 0 ? (['personal-tokens'] as const) : []),

@@ -6,21 +6,17 @@ import { deleteExpiredPersonalTokens } from './applications/store.ts'
 import tokenPages from './applications/token-page-routes.ts'
 import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resource-routes.ts'
-import type { OAuthServer } from './protocol/oauth-server.ts'
 import protocol from './protocol/routes.ts'
 import statusLists from './status-lists/routes.ts'
 
-interface OauthOptions {
-  oauthServer: OAuthServer
-}
-
 /** The OAuth 2.0 and OpenID Connect server. */
-const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => {
-  await app.register(protocol, { oauthServer })
-  await app.register(interactions, { oauthServer })
-  await app.register(applications, { oauthServer })
-  await app.register(applicationPages, { oauthServer })
-  await app.register(tokenPages, { oauthServer })
+const oauth: FastifyPluginAsync = async (app) => {
+  const oauthServer = app.oauth
+  await app.register(protocol)
+  await app.register(interactions)
+  await app.register(applications)
+  await app.register(applicationPages)
+  await app.register(tokenPages)
   await app.register(protectedResources)
   await app.register(statusLists, { statusLists: oauthServer.statusLists })
   const run = async () => {

@@ -18,6 +18,8 @@ const isEnrolled: StepUpFactor['isEnrolled'] = async ({ config, database }, user
   config.current().passkeys.enabled && (await hasPasskey(database, userId))
 
 export const passkeyFeature = {
+  routes: [() => import('./routes.ts'), () => import('./account-routes.ts')],
+  tokenProof: async () => (await import('./token-proof.ts')).passkeyProof,
   errors: passkeyErrors,
   exportData: async ({ database }, userId) => ({ passkeys: await listPasskeys(database, userId) }),
   wayIn: {

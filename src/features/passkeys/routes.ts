@@ -4,7 +4,6 @@ import { requireUser } from '../../auth/access/caller.ts'
 import { addMethod } from '../../auth/sign-in/authentication-methods.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
-import type { TokenProof } from '../../auth/tokens/first-factor.ts'
 import { eventContext, recordEvents } from '../../identity/events.ts'
 import { linkTo } from '../../pages/links.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
@@ -17,7 +16,6 @@ import { passkeyMethod } from './method.ts'
 import { askingOf, challengeLimit, loginOptions, userOptions } from './options.ts'
 import { ConfirmAnswer, ConfirmBody, LoginAnswer, LoginBody, RequestOptionsAnswer } from './schemas.ts'
 import secondFactorRoutes from './second-factor-routes.ts'
-import { passkeyProof } from './token-proof.ts'
 import { frontEndHome, usedMark } from './used.ts'
 
 const guest = { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] } as const
@@ -32,14 +30,8 @@ function flagOf(value: unknown): boolean {
 
 const loginAsking = (request: FastifyRequest) => askingOf(request, 'login', null)
 
-interface PasskeyOptions {
-  /** The proofs of `POST /svc/token`. */
-  proofs: TokenProof[]
-}
-
 /** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
-const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs }) => {
-  proofs.push(passkeyProof)
+const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().passkeys.enabled) throw notFound()
   })

@@ -11,7 +11,7 @@ import { uncheckedText } from '../../platform/http/fields.ts'
 import { isEmail } from '../../platform/http/formats.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { requestReset } from './request.ts'
-import { checkLink, type ResetEffects, resetPassword } from './reset.ts'
+import { checkLink, resetPassword } from './reset.ts'
 
 const forgotPath = '/oauth/forgot-password'
 const loginPath = '/oauth/login'
@@ -39,7 +39,7 @@ const Page = { 200: pageAnswers.page }
 const guest = { family: 'session', caller: 'guest' } as const
 
 /** Password reset pages, for installations without a front end. */
-const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
+const resetPages: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
   app.get(
@@ -137,7 +137,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
       const { email, password, password_confirmation } = request.body
       const form = { token, email: text(email), password: text(password), password_confirmation }
       try {
-        await resetPassword(request, form, effects)
+        await resetPassword(request, form)
       } catch (error) {
         if (!(error instanceof HttpError) || !error.errors) throw error
         if (error.errors.email) return uselessPage(reply, form.email, error.statusCode)

@@ -4,7 +4,6 @@ import { eventContext, recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
 import { findUserByEmail, isAddressInDoubt, markVerified, setPassword } from '../../identity/users.ts'
-import type { Tx } from '../../platform/database/database.ts'
 import { type FieldErrors, validationFailed } from '../../platform/errors.ts'
 import { newPasswordErrors } from '../../platform/http/new-password.ts'
 import { hasReset, takeReset } from './store.ts'
@@ -18,15 +17,6 @@ export interface ResetForm {
   token: string
   password: string
   password_confirmation?: unknown
-}
-
-/** Effects of a reset in other features, in its transaction. */
-export interface ResetEffects {
-  /** Removes everything that another person may have added with this address. */
-  claimAccount: (tx: Tx, userId: number) => Promise<void>
-  revokeTokens: (tx: Tx, userId: number) => Promise<void>
-  /** Ends the access of applications. */
-  revokeGrants: (tx: Tx, userId: number) => Promise<void>
 }
 
 const badToken = (): FieldErrors => ({ email: ['This password reset token is invalid.'] })
@@ -49,7 +39,7 @@ export async function checkLink(
  * Sets a new password with the token of a mailed link, once, and ends all sessions. Throws 422 for an invalid token
  * before it validates the password. A rejected password does not use up the token.
  */
-export async function resetPassword(request: FastifyRequest, form: ResetForm, effects: ResetEffects): Promise<void> {
+export async function resetPassword(request: FastifyRequest, form: ResetForm): Promise<void> {
   const { server: app } = request
   const config = app.config.current()
   const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
@@ -70,10 +60,10 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
     const isClaimed = await markVerified(tx, userId, user.email, origin.now)
     // The mail proves ownership of the address. Everything from before may belong to another person and is removed.
     if (isClaimed) {
-      await effects.claimAccount(tx, userId)
+      await app.accounts.claimAccount(tx, userId)
       await recordEvent(tx, origin, { type: 'account_claimed', userId })
-    } else if (reset_revokes_tokens) await effects.revokeTokens(tx, userId)
-    await effects.revokeGrants(tx, userId)
+    } else if (reset_revokes_tokens) await app.accounts.revokeTokens(tx, userId)
+    await app.accounts.revokeGrants(tx, userId)
     await endSessionsOf(app, tx, userId)
     await setPassword(tx, userId, hash, origin.now)
     await recordEvent(tx, origin, { type: 'password_reset', userId })

@@ -3,7 +3,7 @@ import { emailField } from '../../platform/http/fields.ts'
 import { PasswordConfirmation } from '../../platform/http/validation.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { answerRequests, linkSent, requestReset } from './request.ts'
-import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
+import { passwordReset, resetPassword } from './reset.ts'
 
 const ForgotBody = Type.Object({ email: emailField() }, { title: 'ForgotPasswordRequest', additionalProperties: false })
 
@@ -45,7 +45,7 @@ const apps = {
 } as const
 
 /** Password reset by mailed link. */
-const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
+const passwordResets: FastifyPluginAsyncTypebox = async (app) => {
   answerRequests(app)
 
   for (const { forgotPath, resetPath, names, access, note } of [browsers, apps]) {
@@ -84,7 +84,7 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
         },
       },
       async (request) => {
-        await resetPassword(request, request.body, effects)
+        await resetPassword(request, request.body)
         return { message: passwordReset, status: passwordReset }
       },
     )

@@ -6,13 +6,12 @@ import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { renewForPassword, signOut } from '../../auth/sign-in/sign-in.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
 import { undoLink } from '../../identity/email-change.ts'
-import { type EventContext, eventContext, recordEvent } from '../../identity/events.ts'
+import { eventContext, recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
-import { canonicalEmail, type User } from '../../identity/user.ts'
+import { canonicalEmail } from '../../identity/user.ts'
 import { setPassword } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
-import type { Tx } from '../../platform/database/database.ts'
 import { unauthenticated, validationFailed } from '../../platform/errors.ts'
 import { requireAllowedDomain } from '../../platform/http/allowed-domains.ts'
 import { emailField, optionalFlag } from '../../platform/http/fields.ts'
@@ -45,15 +44,6 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
-
-/** Account-wide changes that belong to other features. */
-export interface ProfileOptions {
-  /** Deletes the account with the user's data in all features. */
-  deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>
-  revokeTokens: (tx: Tx, userId: number) => Promise<void>
-  /** Ends the access of applications. */
-  revokeGrants: (tx: Tx, userId: number) => Promise<void>
-}
 
 /** Changes name and address. 422 if the address is taken, 423 if a new one needs a recent password. */
 export async function changeProfile(request: FastifyRequest, reply: FastifyReply, body: Static<typeof ProfileBody>) {
@@ -91,7 +81,6 @@ export async function changeProfile(request: FastifyRequest, reply: FastifyReply
 export async function changePassword(
   request: FastifyRequest,
   { current_password: current, password, revoke_tokens }: Static<typeof PasswordBody>,
-  accounts: ProfileOptions,
 ) {
   const app = request.server
   const user = requireUser(request)
@@ -106,8 +95,8 @@ export async function changePassword(
     await setPassword(tx, user.id, hash, origin.now)
     await endSessionsOf(app, tx, user.id, request)
     if (isSet(revoke_tokens)) {
-      await accounts.revokeTokens(tx, user.id)
-      await accounts.revokeGrants(tx, user.id)
+      await app.accounts.revokeTokens(tx, user.id)
+      await app.accounts.revokeGrants(tx, user.id)
     }
     const data = { revoke_tokens: isSet(revoke_tokens) }
     await recordEvent(tx, origin, { type: 'password_changed', userId: user.id, data })
@@ -119,13 +108,13 @@ export async function changePassword(
 }
 
 /** Deletes the account with all its data, and signs this browser out. */
-export async function deleteAccount(request: FastifyRequest, reply: FastifyReply, accounts: ProfileOptions) {
+export async function deleteAccount(request: FastifyRequest, reply: FastifyReply) {
   const app = request.server
   const user = requireUser(request)
   const origin = eventContext(request)
   await app.database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
-    await accounts.deleteAccount(tx, origin, user)
+    await app.accounts.deleteAccount(tx, origin, user)
   })
   await signOut(request, reply)
 }

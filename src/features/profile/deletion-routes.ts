@@ -10,7 +10,7 @@ import type { FieldErrors } from '../../platform/errors.ts'
 import { formType } from '../../platform/http/bodies.ts'
 import { uncheckedText } from '../../platform/http/fields.ts'
 import { Type } from '../../platform/json-schema.ts'
-import { deleteAccount, type ProfileOptions } from './changes.ts'
+import { deleteAccount } from './changes.ts'
 
 const path = sectionPath('data')
 const deletePath = `${path}/delete`
@@ -23,7 +23,7 @@ const Form = Type.Object(
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** The section with the user's data, and the page that deletes the account. */
-const dataPages: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts) => {
+const dataPages: FastifyPluginAsyncTypebox = async (app) => {
   await addAccountPages(app, 'data')
 
   app.get(
@@ -80,7 +80,7 @@ const dataPages: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, account
       if (canonicalEmail(text(request.body.email)) !== email) {
         return deletePage(reply, email, { email: [words('account-delete.mismatch')] }, 422)
       }
-      await deleteAccount(request, reply, accounts)
+      await deleteAccount(request, reply)
       delete reply.menu
       const link = { href: startPage(config), label: words('error.home') }
       return reply.page('message', {

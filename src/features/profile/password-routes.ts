@@ -18,7 +18,7 @@ import { checkBody } from '../../platform/http/check-body.ts'
 import { uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
 import { Type } from '../../platform/json-schema.ts'
-import { changePassword, PasswordBody, type ProfileOptions } from './changes.ts'
+import { changePassword, PasswordBody } from './changes.ts'
 
 const path = sectionPath('password')
 
@@ -32,7 +32,7 @@ const Form = Type.Object(
 )
 
 /** The section with the password, and the address where password managers look for it. */
-const passwordPages: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts) => {
+const passwordPages: FastifyPluginAsyncTypebox = async (app) => {
   await addAccountPages(app, 'password')
 
   async function page(
@@ -93,7 +93,7 @@ const passwordPages: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, acc
         change: async () => {
           const fields = { ...request.body, password_confirmation: request.body.password }
           const body = checkBody(request, PasswordBody, fields)
-          await sendRenewed(request, reply, await changePassword(request, body, accounts))
+          await sendRenewed(request, reply, await changePassword(request, body))
           return 'password_changed'
         },
         show: (errors, status) => page(request, reply, request.body, errors, status),

@@ -2,19 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { sendRenewed } from '../../auth/sign-in/sign-in.ts'
 import { EmptyAnswer, sendEmpty } from '../../platform/http/empty-answer.ts'
 import { MessageAnswer } from '../../platform/http/message.ts'
-import {
-  changePassword,
-  changeProfile,
-  deleteAccount,
-  PasswordBody,
-  ProfileBody,
-  type ProfileOptions,
-} from './changes.ts'
+import { changePassword, changeProfile, deleteAccount, PasswordBody, ProfileBody } from './changes.ts'
 
 const own = { access: { family: 'session', caller: 'required' } } as const
 
 /** Changes that users make to their own accounts. */
-const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts) => {
+const profile: FastifyPluginAsyncTypebox = async (app) => {
   app.put(
     '/user/profile-information',
     {
@@ -50,7 +43,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       },
     },
     async (request, reply) => {
-      const renewed = await changePassword(request, request.body, accounts)
+      const renewed = await changePassword(request, request.body)
       await sendRenewed(request, reply, renewed)
       return sendEmpty(reply, 200)
     },
@@ -70,7 +63,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       },
     },
     async (request, reply) => {
-      await deleteAccount(request, reply, accounts)
+      await deleteAccount(request, reply)
       return { message: 'Your account has been deleted.' }
     },
   )

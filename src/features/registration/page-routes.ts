@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { continuing } from '../../pages/after-form.ts'
-import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
+import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
 import { registrationPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type FieldErrors, HttpError, notFound } from '../../platform/errors.ts'
@@ -36,7 +36,7 @@ type Form = Static<typeof FormBody>
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Page for self-registration; it works without JavaScript. */
-const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { findDestination }) => {
+const registrationPages: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
   app.addHook('onRequest', async () => {
     if (!app.config.current().registration.enabled) throw notFound()
@@ -91,7 +91,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
       const target = returnTarget(config, request.query.return_to)
       if (config.links.register !== null) return reply.redirect(registrationPage(config, target) ?? path, 302)
       if (request.caller) return redirectOn(reply, target)
-      await showDestination(reply, target, findDestination)
+      await showDestination(reply, target)
       return page(reply, target, { form: { email: request.query.login_hint } })
     },
   )
@@ -113,7 +113,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
     async (request, reply) => {
       const form = request.body
       const target = returnTarget(app.config.current(), form.return_to)
-      await showDestination(reply, target, findDestination)
+      await showDestination(reply, target)
       try {
         await continueSignIn(request, reply, await register(request, checked(request, form)))
         return redirectOn(reply, target)

@@ -5,7 +5,7 @@ import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { continuing } from '../../pages/after-form.ts'
-import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
+import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -59,7 +59,7 @@ function reasonOf(returnTo: string | null): TextName | null {
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Sign-in pages for password and second factor; they work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { findDestination }) => {
+const signInPages: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
   const loginPage = (
@@ -143,7 +143,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       const config = app.config.current()
       const returnTo = returnTarget(config, request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      await showDestination(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo)
       const isRestarted = request.query.restart !== undefined
       const challenged = isRestarted ? null : await challengedUser(request)
       if (challenged) return challengePage(reply, returnTo, challenged)
@@ -182,7 +182,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     async (request, reply) => {
       const form = request.body
       const returnTo = returnTarget(app.config.current(), form.return_to)
-      await showDestination(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
         return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)

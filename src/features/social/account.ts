@@ -17,7 +17,7 @@ import type { Tx } from '../../platform/database/database.ts'
 import { isAllowedDomain } from '../../platform/http/allowed-domains.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { type SocialFailure, socialFailure } from './failure.ts'
-import type { SocialProvider } from './provider.ts'
+import type { SocialProvider } from './providers/provider.ts'
 import { FactsChanged, retryOnChange } from './retry-on-change.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 

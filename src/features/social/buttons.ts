@@ -5,7 +5,7 @@ import type { PagePart } from '../../pages/page-part.ts'
 import type { TextName } from '../../pages/texts.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { type Mark, markOf } from './marks.ts'
-import { listProviders } from './provider.ts'
+import { listProviders } from './providers/provider.ts'
 import { listLinks } from './store.ts'
 
 /** Appearance of a provider's button. */

@@ -5,6 +5,9 @@ import { invitationAlert, invitationPart } from './invitation/part.ts'
 import { deleteLinksOf, hasLink, listLinks } from './store.ts'
 
 export const socialFeature = {
+  routes: [() => import('./routes.ts')],
+  services: async (app) => (await import('./decorate.ts')).addSocialSignIn(app),
+  tokenProof: async () => (await import('./mobile.ts')).providerProof,
   accountPages: ({ social }) => (Object.keys(social).length > 0 ? ['providers'] : []),
   confirmationPage: confirmPart,
   errors: socialErrors,

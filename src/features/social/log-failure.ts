@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { eventContext, recordEvents } from '../../identity/events.ts'
 import { HttpError } from '../../platform/errors.ts'
 import { isSocialFailure, reasonOf } from './failure.ts'
-import type { SocialProvider } from './provider.ts'
+import type { SocialProvider } from './providers/provider.ts'
 
 /**
  * Logs why a flow failed and returns its error; rethrows other errors. Records an event only if the flow began in this

@@ -7,7 +7,7 @@ import { type FlowParts, finishMobile } from './flow.ts'
 import { requireFields } from './flow-request.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
-import { findProvider, type SocialProvider } from './provider.ts'
+import { findProvider, type SocialProvider } from './providers/provider.ts'
 
 /** The authorization code of a mobile app, as its request has it. */
 interface CodeFields {
@@ -53,21 +53,20 @@ export async function redeemMobile(
 const field = (description: string, maxLength = 4_096) => nullableText(description, { maxLength })
 
 /** The proof of an app that signed its user in at a provider. */
-export const providerProof = (parts: FlowParts): TokenProof =>
-  tokenProof({
-    name: 'provider',
-    fields: {
-      provider: field('The name of the provider that the user signed in at.', 100),
-      authorization_code: field("With `provider`: the provider's authorization code."),
-      redirect_uri: field('With `provider`: the redirect URI of the authorization request, as configured.'),
-      code_verifier: field('With `provider`: the verifier of the PKCE challenge (RFC 7636).', 128),
-      nonce: field('With `provider`: the nonce of the authorization request, if the provider supports it.'),
-    },
-    required: ['authorization_code', 'redirect_uri'],
-    limit: 'token',
-    verify: async (request, body) => {
-      const provider = findProvider(request.server.config.current(), body.provider ?? '')
-      if (!provider) throw validationFailed({ provider: ['The selected provider is invalid.'] })
-      return redeemMobile(request, parts, provider, body.authorization_code ?? '', body)
-    },
-  })
+export const providerProof: TokenProof = tokenProof({
+  name: 'provider',
+  fields: {
+    provider: field('The name of the provider that the user signed in at.', 100),
+    authorization_code: field("With `provider`: the provider's authorization code."),
+    redirect_uri: field('With `provider`: the redirect URI of the authorization request, as configured.'),
+    code_verifier: field('With `provider`: the verifier of the PKCE challenge (RFC 7636).', 128),
+    nonce: field('With `provider`: the nonce of the authorization request, if the provider supports it.'),
+  },
+  required: ['authorization_code', 'redirect_uri'],
+  limit: 'token',
+  verify: async (request, body) => {
+    const provider = findProvider(request.server.config.current(), body.provider ?? '')
+    if (!provider) throw validationFailed({ provider: ['The selected provider is invalid.'] })
+    return redeemMobile(request, request.server.social, provider, body.authorization_code ?? '', body)
+  },
+})

@@ -2,20 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
-import type { TokenProof } from '../../auth/tokens/first-factor.ts'
 import { openTokenSignIns } from '../../auth/tokens/sign-in.ts'
 import { eventContext, recordEvents } from '../../identity/events.ts'
-import type { ContinuationOptions } from '../../pages/continuation.ts'
 import { startPage } from '../../pages/links.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { notFound } from '../../platform/errors.ts'
 import { formType } from '../../platform/http/bodies.ts'
 import { isNavigation } from '../../platform/http/navigation.ts'
 import { Type } from '../../platform/json-schema.ts'
-import type { ClaimAccount, Opened } from './account.ts'
+import type { Opened } from './account.ts'
 import confirmPageRoutes from './confirm-page-routes.ts'
 import confirmationRoutes from './confirmation/routes.ts'
-import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage, withLink } from './destination.ts'
 import { beginFlow, callbackPath, failureWithoutFlow, finishFlow, queryOf } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
@@ -25,8 +22,8 @@ import linkOnSignIn from './link-on-sign-in/routes.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
-import { firstFactor, providerProof, redeemMobile } from './mobile.ts'
-import { findProvider, listProviders, type SocialProvider } from './provider.ts'
+import { firstFactor, redeemMobile } from './mobile.ts'
+import { findProvider, listProviders, type SocialProvider } from './providers/provider.ts'
 import {
   CallbackBody,
   CallbackQuery,
@@ -39,24 +36,15 @@ import {
 } from './schemas.ts'
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, parametersOf, sealFlow } from './state.ts'
 
-/** Dependencies on other features. */
-interface SocialOptions extends ContinuationOptions {
-  claimAccount: ClaimAccount
-  /** The proofs of `POST /svc/token`. */
-  proofs: TokenProof[]
-}
-
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
 /** Sign-in through identity providers, with svc as the client. */
-const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, proofs, findDestination }) => {
+const social: FastifyPluginAsyncTypebox = async (app) => {
   const { secret } = app.config.current().app
   const cipher = deriveCipher(secret, 'social-flow')
   const pendingCipher = deriveCipher(secret, 'social-pending-link')
   const signIns = openTokenSignIns(app)
-  const tokenCipher = deriveCipher(secret, 'social-tokens')
-  const parts = { connections: new Connections(app), tokenCipher, claimAccount }
-  proofs.push(providerProof(parts))
+  const parts = app.social
 
   function providerOf(id: string): SocialProvider {
     const provider = findProvider(app.config.current(), id)
@@ -265,7 +253,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   await app.register(confirmationRoutes, { begin, providerOf })
   await app.register(invitationRoutes, { begin, providerOf })
   await app.register(linkRoutes, { begin, providerOf })
-  await app.register(linkOnSignIn, { claimAccount, findDestination })
+  await app.register(linkOnSignIn)
 }
 
 export default social

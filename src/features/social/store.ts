@@ -3,7 +3,7 @@ import { wireDate } from '../../identity/wire-date.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import { maxRowId } from '../../platform/database/ids.ts'
 import type { Static } from '../../platform/json-schema.ts'
-import type { SocialProfile } from './profile.ts'
+import type { SocialProfile } from './providers/profile.ts'
 import type { SocialAccountRecord } from './schemas.ts'
 
 type Record = Static<typeof SocialAccountRecord>

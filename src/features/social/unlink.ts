@@ -5,7 +5,7 @@ import { eventContext, recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import { hasWayIn } from '../../identity/ways-in.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
-import { findProvider } from './provider.ts'
+import { findProvider } from './providers/provider.ts'
 import { deleteLink } from './store.ts'
 
 const lastWayIn = 'This account is the only way in. Set a password or add another way to sign in first.'

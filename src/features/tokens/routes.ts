@@ -4,7 +4,6 @@ import { callerOf, kindOf } from '../../auth/access/caller.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { type SecondFactorInput, secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
-import type { TokenProof } from '../../auth/tokens/first-factor.ts'
 import { issueForSignIn, tokenOwner } from '../../auth/tokens/issue.ts'
 import { requireRevoked, revokeTokens } from '../../auth/tokens/revoke.ts'
 import { addressUnverified, openTokenSignIns } from '../../auth/tokens/sign-in.ts'
@@ -44,14 +43,11 @@ async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof:
 
 const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
 
-interface TokenOptions {
-  /** The proofs of `POST /svc/token` besides the password. */
-  proofs: readonly TokenProof[]
-}
-
 /** API tokens: mobile login, creation, listing and revocation. */
-const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) => {
+const tokens: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(tokenPages)
+  /** What `POST /svc/token` accepts besides the password. */
+  const proofs = await Promise.all(app.features.flatMap(({ tokenProof }) => tokenProof?.() ?? []))
 
   const signIns = openTokenSignIns(app)
 

@@ -1,10 +1,10 @@
 // engine: none
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
 import t from 'tap'
-import { appleSecret } from '../../../src/features/social/apple-secret.ts'
 import { socialLinks } from '../../../src/features/social/buttons.ts'
-import { appleName, primaryEmail, profileOf } from '../../../src/features/social/profile.ts'
-import { findProvider, listProviders } from '../../../src/features/social/provider.ts'
+import { appleSecret } from '../../../src/features/social/providers/apple-secret.ts'
+import { appleName, primaryEmail, profileOf } from '../../../src/features/social/providers/profile.ts'
+import { findProvider, listProviders } from '../../../src/features/social/providers/provider.ts'
 import { buildTestApp, testConfig } from '../../support/app.ts'
 import { Visitor } from './visitor.ts'
 

@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
-import { type Claims, profileOf } from '../../../src/features/social/profile.ts'
-import { findProvider } from '../../../src/features/social/provider.ts'
+import { type Claims, profileOf } from '../../../src/features/social/providers/profile.ts'
+import { findProvider } from '../../../src/features/social/providers/provider.ts'
 import { parseConfig } from '../../../src/platform/config/load.ts'
 import { type Settings, testConfig } from '../../support/app.ts'
 

@@ -5,7 +5,7 @@ import { continueSignIn } from '../../../auth/sign-in/challenge.ts'
 import type { WaitingCode } from '../../../auth/sign-in/login-code-store.ts'
 import { enterCodePath, requestCodePath } from '../../../auth/sign-in/login-codes.ts'
 import { continuing } from '../../../pages/after-form.ts'
-import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
+import { redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { linkTo, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
@@ -42,7 +42,7 @@ const invalidEmail: FieldErrors = { email: ['The email field must be a valid ema
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Pages for sign-in by mailed code; they work without JavaScript. */
-const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { findDestination }) => {
+const emailCodePages: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
   app.addHook('onRequest', async () => {
     if (!app.config.current().login.email_code) throw notFound()
@@ -158,7 +158,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
       const code = text(request.query.code)
       const waiting = await app.loginCodes.waiting(request.session.sessionId)
       if (waiting) {
-        await showDestination(reply, waiting.returnTo, findDestination)
+        await showDestination(reply, waiting.returnTo)
         // Shown whether it is right or not: only an attempt may reveal that.
         return codePage(reply, waiting, { code: /^\d{6}$/.test(code) ? code : '' })
       }
@@ -192,7 +192,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
     async (request, reply) => {
       const waiting = await app.loginCodes.waiting(request.session.sessionId)
       if (!waiting) return requestPage(reply, null, { errors: { code: [wrongCode] } }, 422)
-      await showDestination(reply, waiting.returnTo, findDestination)
+      await showDestination(reply, waiting.returnTo)
       try {
         return (await enter(request, reply)) ?? codePage(reply, waiting, { errors: { code: [wrongCode] } }, 422)
       } catch (error) {

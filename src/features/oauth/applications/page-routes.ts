@@ -5,14 +5,14 @@ import { ListQuery, listPage } from '../../../pages/account/list-page.ts'
 import { languageOf } from '../../../platform/http/language.ts'
 import { Type } from '../../../platform/json-schema.ts'
 import { describeScope, inPageOrder } from '../clients/scopes.ts'
-import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { connectedApplications, disconnect } from './authorizations.ts'
 import { AuthorizationParams } from './schemas.ts'
 
 const path = sectionPath('applications')
 
 /** The section with the connected applications. */
-const applicationPages: FastifyPluginAsyncTypebox<{ oauthServer: OAuthServer }> = async (app, { oauthServer }) => {
+const applicationPages: FastifyPluginAsyncTypebox = async (app) => {
+  const oauthServer = app.oauth
   await addAccountPages(app, 'applications')
 
   app.get(

@@ -9,7 +9,6 @@ import { firstPartyClient } from '../clients/clients.ts'
 import { ownScopes } from '../clients/scopes.ts'
 import { settledResource } from '../clients/targets.ts'
 import { signedInOf } from '../protocol/browser.ts'
-import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { connectedApplications, disconnect } from './authorizations.ts'
 import { signOwnToken } from './own-token.ts'
 import { createPersonalToken, revokePersonalToken } from './personal-tokens.ts'
@@ -33,12 +32,9 @@ const own = { access: { family: 'session', caller: 'required' } } as const
 
 const gone = Type.Null({ description: 'Done.' })
 
-interface ApplicationsOptions {
-  oauthServer: OAuthServer
-}
-
 /** The user's own OAuth data: personal access tokens, connected applications, and the token of this session. */
-const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { oauthServer }) => {
+const applications: FastifyPluginAsyncTypebox = async (app) => {
+  const oauthServer = app.oauth
   app.get(
     '/oauth/scopes',
     {

@@ -7,13 +7,13 @@ import { checkBody } from '../../../platform/http/check-body.ts'
 import { languageOf } from '../../../platform/http/language.ts'
 import { textsOf } from '../../../platform/http/texts.ts'
 import { describeScope, ownScopes } from '../clients/scopes.ts'
-import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { createPersonalToken, revokePersonalToken } from './personal-tokens.ts'
 import { PersonalTokenBody, PersonalTokenParams } from './schemas.ts'
 import { listPersonalTokens } from './store.ts'
 
 /** The section with the personal access tokens. */
-const tokenPages: FastifyPluginAsyncTypebox<{ oauthServer: OAuthServer }> = async (app, { oauthServer }) => {
+const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
+  const oauthServer = app.oauth
   async function list(request: FastifyRequest) {
     const tokens = await listPersonalTokens(app.database, requireUser(request).id, app.clock.now())
     return tokens.reverse().map(({ id, name, scopes, created_at, expires_at }) => ({

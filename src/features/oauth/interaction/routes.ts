@@ -18,7 +18,7 @@ import type { Factors } from '../authentication-context.ts'
 import { namedTargets } from '../clients/targets.ts'
 import { type SignedIn, signedInOf } from '../protocol/browser.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
-import type { InteractionDetails as Details, OAuthServer, Protocol } from '../protocol/oauth-server.ts'
+import type { InteractionDetails as Details, Protocol } from '../protocol/oauth-server.ts'
 import { saveConsent } from '../records/interaction-store.ts'
 import { consentScopes, scopesOf } from './consent-scopes.ts'
 import { finishedPage } from './finished-page.ts'
@@ -41,12 +41,9 @@ const AnswerBody = Type.Object(
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-interface InteractionOptions {
-  oauthServer: OAuthServer
-}
-
 /** Pages where an authorization needs the user: sign-in, second factor and consent. */
-const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, { oauthServer }) => {
+const interactions: FastifyPluginAsyncTypebox = async (app) => {
+  const oauthServer = app.oauth
   await addPages(app)
 
   app.get(

@@ -19,10 +19,6 @@ import type { OAuthServer } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
 
-interface ProtocolOptions {
-  oauthServer: OAuthServer
-}
-
 /** The maximum body size of a protocol request, in bytes. */
 const maxBodySize = 56 * 1024
 
@@ -37,7 +33,8 @@ const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form'
 const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry' }
 
 /** Passes the protocol paths to the OAuth library. All of its requests start here. */
-const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer }) => {
+const protocol: FastifyPluginAsync = async (app) => {
+  const oauthServer = app.oauth
   const paths = Object.keys(protocolPaths)
   const isOfPrograms = (path: string) => protocolPaths[path]?.caller === 'program'
   const programPaths = paths.filter((path) => isOfPrograms(path) && path !== protocolRoutes.introspection)

@@ -4,7 +4,7 @@ import { findUserById } from '../../../identity/users.ts'
 import { isPassword } from '../../../platform/crypto/stored-password.ts'
 import { HttpError, unauthenticated } from '../../../platform/errors.ts'
 import type { FlowRequest } from '../flow-request.ts'
-import type { SocialProvider } from '../provider.ts'
+import type { SocialProvider } from '../providers/provider.ts'
 import { isLinked } from '../store.ts'
 
 const texts = {

@@ -3,7 +3,7 @@ import { eventContext, recordEvent } from '../../../identity/events.ts'
 import { acceptInvitation, findInvitation } from '../../../identity/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
-import type { SocialProvider } from '../provider.ts'
+import type { SocialProvider } from '../providers/provider.ts'
 import { FactsChanged, retryOnChange } from '../retry-on-change.ts'
 import { insertLink, ownerOf, type StoredIdentity } from '../store.ts'
 

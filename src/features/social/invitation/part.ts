@@ -4,7 +4,7 @@ import type { TextName } from '../../../pages/texts.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { brandingOf } from '../buttons.ts'
 import { isSocialFailure } from '../failure.ts'
-import { listProviders } from '../provider.ts'
+import { listProviders } from '../providers/provider.ts'
 
 /** The buttons on the page of an invitation. */
 export function invitationPart(config: Config, { action }: { action: string }): PagePart {

@@ -4,7 +4,7 @@ import { useOnce } from '../../../auth/access/used-once.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
 import type { User } from '../../../identity/user.ts'
 import { continuing } from '../../../pages/after-form.ts'
-import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
+import { redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { confirmPage, linkPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { sha256Base64url } from '../../../platform/crypto/hash.ts'
@@ -14,16 +14,12 @@ import { uncheckedText } from '../../../platform/http/fields.ts'
 import { returnTarget } from '../../../platform/http/return-to.ts'
 import { textsOf } from '../../../platform/http/texts.ts'
 import { Type } from '../../../platform/json-schema.ts'
-import { type ClaimAccount, openAccount } from '../account.ts'
+import { openAccount } from '../account.ts'
 import { brandingOf } from '../buttons.ts'
 import { ownSignIn } from '../destination.ts'
 import { reportFailure } from '../log-failure.ts'
-import { findProvider, type SocialProvider } from '../provider.ts'
+import { findProvider, type SocialProvider } from '../providers/provider.ts'
 import { openPending, type PendingLink, pendingCookie, pendingTtl } from './pending.ts'
-
-interface LinkOnSignInOptions extends ContinuationOptions {
-  claimAccount: ClaimAccount
-}
 
 const Query = Type.Object({ return_to: uncheckedText('Where to continue: a path of svc, or the URL of a service.') })
 
@@ -48,7 +44,7 @@ interface Proof {
 const offerOf = ({ id }: PendingLink, user: User): string => sha256Base64url(`${id} ${user.id}`)
 
 /** Offers to link the identity of a refused sign-in to the account that its owner signs in to next. */
-const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app, { claimAccount, findDestination }) => {
+const linkOnSignIn: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
   const cipher = deriveCipher(app.config.current().app.secret, 'social-pending-link')
 
@@ -103,7 +99,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
       const user = userAfter(request, proof.pending, withReturn(linkPage, returnTo))
       if (typeof user === 'string') return reply.redirect(user, 303)
       if (!mayLink(user)) return leave(request, reply, returnTo)
-      await showDestination(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo)
       const { label } = proof.provider
       const { email, name } = proof.pending.identity
       return reply.page('link-provider', {
@@ -151,7 +147,12 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
       if (!isUnused || !mayLink(user)) return leave(request, reply, returnTo)
       const asker = { intent: 'link', userId: user.id } as const
       try {
-        await openAccount(request, { provider, identity: pending.identity, asker, claimAccount })
+        await openAccount(request, {
+          provider,
+          identity: pending.identity,
+          asker,
+          claimAccount: app.accounts.claimAccount,
+        })
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: true })
         app.cookies.clear(request, reply, pendingCookie)

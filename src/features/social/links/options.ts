@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlowRequest } from '../flow-request.ts'
-import type { SocialProvider } from '../provider.ts'
+import type { SocialProvider } from '../providers/provider.ts'
 
 /** What routes need to start a flow. */
 export interface LinkOptions {

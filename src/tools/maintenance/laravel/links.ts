@@ -1,4 +1,4 @@
-import { findProvider } from '../../../features/social/provider.ts'
+import { findProvider } from '../../../features/social/providers/provider.ts'
 import { findImported, type ImportedLink, insertImported } from '../../../features/social/store.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { datesOf, importPart, oneLine, rowId } from './part.ts'

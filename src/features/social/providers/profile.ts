@@ -1,4 +1,4 @@
-import { isEmail, isVisible, withoutControls } from '../../platform/http/formats.ts'
+import { isEmail, isVisible, withoutControls } from '../../../platform/http/formats.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
 

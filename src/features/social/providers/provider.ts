@@ -1,4 +1,4 @@
-import type { Config } from '../../platform/config/schema.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { oauth2Presets, openIdPresets, ownOpenId, type ProfileMap, plainMap } from './presets.ts'
 
 export type ProviderConfig = Config['social'][string]

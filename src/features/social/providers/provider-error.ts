@@ -1,4 +1,4 @@
-import { providerCode } from './failure.ts'
+import { providerCode } from '../failure.ts'
 import { type Claims, claimsOf } from './profile.ts'
 
 const codeOf = (value: unknown): string | null => (typeof value === 'string' && providerCode.test(value) ? value : null)

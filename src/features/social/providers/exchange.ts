@@ -7,7 +7,7 @@ import {
   fetchProtectedResource,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { canonicalEmail } from '../../identity/user.ts'
+import { canonicalEmail } from '../../../identity/user.ts'
 import type { Connections, ProviderKeys } from './connections.ts'
 import { addressIn, type Claims, claimsOf, hasClaim, primaryEmail, profileOf, type SocialProfile } from './profile.ts'
 import type { SocialProvider } from './provider.ts'

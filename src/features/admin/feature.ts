@@ -1,0 +1,5 @@
+import type { Feature } from '../../contract/feature.ts'
+
+export const adminFeature = {
+  routes: [() => import('./api/routes.ts')],
+} satisfies Feature
