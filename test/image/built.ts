@@ -56,7 +56,7 @@ t.test('can load every part of the server, at start or later', async (t) => {
   for (const name of ['libsql', 'piscina', 'mariadb', '@node-rs/argon2', '@opentelemetry/api']) {
     t.ok(external.has(name), `${name} is not bundled`)
   }
-  const modules = [...parts.map((name) => `./dist/${name}`), './dist/login/hashing-worker.js', ...external]
+  const modules = [...parts.map((name) => `./dist/${name}`), './dist/auth/sign-in/hashing-worker.js', ...external]
   const script = `for (const name of ${JSON.stringify(modules)}) await import(name)`
   const ended = await run(['node', '--input-type=module', '--eval', script], { cwd: folder, env })
   t.strictSame(ended, { code: 0, output: '' }, `${parts.length} parts, ${external.size} packages`)
