@@ -95,7 +95,7 @@ export interface AppParts {
   worker?: WorkerLink | null
 }
 
-/** Builds the server: its services, the request pipeline, and the features. The order matters. */
+/** Builds the server: its services, the request pipeline, and the features. Services and hooks depend on their order here. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { config, database, clock, logger, worker = null } = parts
   const app = Fastify({
@@ -163,18 +163,16 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
   app.decorate('accounts', accountsOf(app))
-  app.decorate('loginCodes', new LoginCodes(app, app.accounts))
+  app.decorate('loginCodes', new LoginCodes(app))
   for (const { services } of features) await services?.(app)
   const callers = openCallers(app, { apiToken: tokenBearer, findRemembered: app.remember.find })
   const methods = openMethodRules(app)
   addPipeline(app, pipeline({ callers, ...limits, bodyLimit: openBodyLimit(), methods }))
 
   const on = features.filter(({ isOn }) => isOn?.(config.current()) ?? true)
-  for (const load of on.flatMap(({ routes = [] }) => routes)) {
-    const { default: plugin } = await load()
-    // The type provider is the one of this app.
-    await app.register(plugin as FastifyPluginAsync)
-  }
+  const plugins = await Promise.all(on.flatMap(({ routes = [] }) => routes.map((load) => load())))
+  // TypeScript cannot know that each plugin expects the type provider of this app.
+  for (const { default: plugin } of plugins) await app.register(plugin as FastifyPluginAsync)
   app.get(
     '/openapi.json',
     {

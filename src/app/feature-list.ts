@@ -31,7 +31,7 @@ import { tokenFeature } from '../features/tokens/feature.ts'
 import { twoFactorFeature } from '../features/two-factor/feature.ts'
 import { unlockFeature } from '../features/unlock/feature.ts'
 
-/** All features. The sign-in page shows them in this order; nothing else depends on it. */
+/** All features. Pages and data exports show what they add in this order. Their routes do not depend on it. */
 export const features: readonly Feature[] = [
   socialFeature,
   passkeyFeature,

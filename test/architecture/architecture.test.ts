@@ -1,5 +1,5 @@
 // engine: none
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { code, importsOf, innerImports, read, root, sources, typescript } from '../support/sources.ts'
@@ -48,9 +48,11 @@ const partOf = (file: string): string => {
   return top === 'features' ? `features/${feature}` : top
 }
 
-/** The two programs are to the right of everything. */
+/** They are to the right of every folder. */
+const programs = ['main.ts', 'cli.ts']
+
 const layerOf = (file: string): number =>
-  ['main.ts', 'cli.ts'].includes(file) ? layers.length : layers.indexOf(file.split('/')[0] ?? '')
+  programs.includes(file) ? layers.length : layers.indexOf(file.split('/')[0] ?? '')
 
 /** Features that show or change what other features store, which import nothing from them. */
 const reachOthers = ['features/admin', 'features/event-export']
@@ -97,16 +99,18 @@ t.test('assigns every file to a layer, and imports only from the same part or fr
   t.same(missing, [], 'every imported file exists')
 })
 
-/** Groups of files that import each other, directly or through other files: strongly connected components. */
+/** Everything that a part imports, directly or through other parts. */
+function reachable(imports: ReadonlyMap<string, readonly string[]>, from: string): Set<string> {
+  const found = new Set<string>()
+  const open = [from]
+  for (let part = open.pop(); part !== undefined; part = open.pop())
+    for (const target of imports.get(part) ?? []) if (!found.has(target)) open.push(target) && found.add(target)
+  return found
+}
+
+/** Groups of parts that import each other, directly or through other parts: strongly connected components. */
 function importCycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
-  const reachable = (from: string): Set<string> => {
-    const found = new Set<string>()
-    const open = [from]
-    for (let file = open.pop(); file !== undefined; file = open.pop())
-      for (const target of imports.get(file) ?? []) if (!found.has(target)) open.push(target) && found.add(target)
-    return found
-  }
-  const reached = new Map([...imports.keys()].map((file) => [file, reachable(file)]))
+  const reached = new Map([...imports.keys()].map((part) => [part, reachable(imports, part)]))
   const groups = [...imports.keys()].map((file) =>
     [...imports.keys()].filter((other) => reached.get(file)?.has(other) && reached.get(other)?.has(file)),
   )
@@ -116,7 +120,7 @@ function importCycles(imports: ReadonlyMap<string, readonly string[]>): string[]
 /** The imports between the folders and files that are directly inside a folder of `src`; '' is `src` itself. */
 function importsInside(folder: string): Map<string, string[]> {
   const childOf = (file: string) => file.slice(folder.length).split('/')[0] ?? ''
-  const inside = sources.filter(({ file }) => file.startsWith(folder))
+  const inside = sources.filter(({ file }) => file.startsWith(folder) && !programs.includes(file))
   const found = new Map<string, Set<string>>()
   for (const source of inside) {
     const child = childOf(source.file)
@@ -146,26 +150,26 @@ function foldersOf(file: string): string[] {
   return parts.map((_, at) => `${parts.slice(0, at + 1).join('/')}/`)
 }
 
-t.test('has ten folders, at most ten levels of imports in each, and no cycle between folders', async (t) => {
-  t.equal(layers.length, 10)
-  for (const folder of folders) {
-    const imports = importsInside(folder)
-    if (folder === '') for (const program of ['main.ts', 'cli.ts']) imports.delete(program)
-    const cycles = importCycles(imports)
-    t.same(cycles, [], `src/${folder} has no cycle`)
-    if (cycles.length === 0) t.ok(levelsOf(imports) <= 10, `src/${folder} has at most ten levels`)
-  }
-})
+t.test(
+  'has ten folders, at most ten levels of imports in each, no cycle between folders, and no folder for one file',
+  async (t) => {
+    t.equal(layers.length, 10)
+    for (const folder of folders) {
+      const imports = importsInside(folder)
+      const cycles = importCycles(imports)
+      t.same(cycles, [], `src/${folder} has no cycle`)
+      if (cycles.length === 0) t.ok(levelsOf(imports) <= 10, `src/${folder} has at most ten levels`)
+      t.ok(readdirSync(join(root, 'src', folder)).length > 1, `src/${folder} has more than one file`)
+    }
+  },
+)
 
 t.test('shows the imports between folders in docs/architecture.md', async (t) => {
   const imports = importsInside('')
-  for (const program of ['main.ts', 'cli.ts']) imports.delete(program)
-  const reaches = (from: string, to: string): boolean =>
-    (imports.get(from) ?? []).some((target) => target === to || reaches(target, to))
   const lines = layers.flatMap((folder) => {
     const targets = imports.get(folder) ?? []
     // Imports that follow from others would hide the order.
-    const shown = targets.filter((target) => !targets.some((other) => other !== target && reaches(other, target)))
+    const shown = targets.filter((target) => !targets.some((other) => reachable(imports, other).has(target)))
     return shown.sort().map((target) => `  ${folder} --> ${target}`)
   })
   const picture = ['```mermaid', 'flowchart BT', ...lines, '```'].join('\n')

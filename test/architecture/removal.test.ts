@@ -15,7 +15,8 @@ interface Slice {
 const maxFiles = 7
 
 const slices: Readonly<Record<string, Slice>> = {
-  admin: { words: /features\/admin/, max: maxFiles },
+  // The role of administrators belongs to `auth` and `identity`. This counts references to their API and commands.
+  admin: { words: /features\/admin|api\/admin|admin api/i, max: maxFiles },
   account: { words: /features\/account\//, max: maxFiles },
   activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
@@ -27,7 +28,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
-  'event-export': { words: /features\/event-export/, max: maxFiles },
+  'event-export': { words: /event[-_ ]?export/i, max: maxFiles },
   'forward-auth': { max: maxFiles },
   health: { words: /features\/health|\/health\//, max: maxFiles },
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
@@ -58,7 +59,8 @@ const slices: Readonly<Record<string, Slice>> = {
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
   // The catalogue of errors has its code. `secret:check` counts its rows.
   'two-factor': { words: /two[-_]?factor/i, max: 45 },
-  webhooks: { words: /features\/webhooks/, max: maxFiles },
+  // Every origin of an event names the queue of webhooks.
+  webhooks: { words: /webhook/i, max: 17 },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 19 },
 }

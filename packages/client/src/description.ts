@@ -2770,6 +2770,11 @@ export interface components {
             recovery_code?: string | null;
             /** @description From the response that required a second factor. Replaces all fields except `code`. */
             challenge?: string | null;
+            credential?: components["schemas"]["PasskeyAssertion"];
+            /** @description With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in. */
+            challenge_token?: string | null;
+            /** @description The six digits of the mail from `POST /svc/email-code`. */
+            email_code?: string | null;
             /** @description The name of the provider that the user signed in at. */
             provider?: string | null;
             /** @description With `provider`: the provider's authorization code. */
@@ -2780,11 +2785,6 @@ export interface components {
             code_verifier?: string | null;
             /** @description With `provider`: the nonce of the authorization request, if the provider supports it. */
             nonce?: string | null;
-            credential?: components["schemas"]["PasskeyAssertion"];
-            /** @description With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in. */
-            challenge_token?: string | null;
-            /** @description The six digits of the mail from `POST /svc/email-code`. */
-            email_code?: string | null;
         };
         EnableTwoFactorRequest: {
             /** @description Whether to replace an existing second factor. */

@@ -25,7 +25,6 @@ import { ownLink } from '../../pages/links.ts'
 import { constantTimeEqual, sha256Hex } from '../../platform/crypto/hash.ts'
 import { deriveKeys } from '../../platform/crypto/keys.ts'
 import type { MacKey } from '../../platform/crypto/mac.ts'
-import type { Tx } from '../../platform/database/database.ts'
 import { limitedAddress } from '../../platform/http/client-address.ts'
 import { budgetOfPeer } from '../../platform/http/peer-budget.ts'
 import type { LimitRule } from '../../platform/limits/counters.ts'
@@ -56,9 +55,6 @@ export const requestCodePath = '/oauth/email-code'
 
 /** Page that takes a mailed code. */
 export const enterCodePath = `${requestCodePath}/verify`
-
-/** Removes the credentials and sessions of an account that another person may have added. */
-type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
 
 interface CodeRequest {
   /** Secret that binds the code to one browser or app: the session id, or the app's challenge token. */
@@ -95,12 +91,10 @@ interface ProvedMailbox extends Proved, Pick<WaitingCode, 'remember' | 'returnTo
  */
 export class LoginCodes {
   readonly #app: FastifyInstance
-  readonly #claimAccount: ClaimAccount
   readonly #keys: readonly MacKey[]
 
-  constructor(app: FastifyInstance, { claimAccount }: { claimAccount: ClaimAccount }) {
+  constructor(app: FastifyInstance) {
     this.#app = app
-    this.#claimAccount = claimAccount
     this.#keys = deriveKeys(app.config.current().app.secret, 'login-code')
     app.outbox.handle<CodeMail>(kind, (mail) => this.#mail(mail))
   }
@@ -232,7 +226,7 @@ export class LoginCodes {
       const before = await findUserById({ prisma: tx }, user.id)
       const isClaimed = await markVerified(tx, user.id, user.email, origin.now)
       if (isClaimed) {
-        await this.#claimAccount(tx, user.id)
+        await this.#app.accounts.claimAccount(tx, user.id)
         await clearPassword(tx, user.id, origin.now)
         await recordEvent(tx, origin, { type: 'account_claimed', userId: user.id })
       }

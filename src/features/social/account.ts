@@ -21,9 +21,6 @@ import type { SocialProvider } from './providers/provider.ts'
 import { FactsChanged, retryOnChange } from './retry-on-change.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
-/** Effects on an account that another person claims, in the same transaction. */
-export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
-
 /** The account, and whether this request created it. */
 export interface Opened extends UserWithPassword {
   isNewAccount: boolean
@@ -33,7 +30,6 @@ interface SignInFacts {
   provider: SocialProvider
   identity: StoredIdentity
   asker: LinkFacts['asker']
-  claimAccount: ClaimAccount
 }
 
 /**
@@ -109,14 +105,14 @@ async function create(request: FastifyRequest, tx: Tx, { identity, provider }: S
 async function link(
   request: FastifyRequest,
   tx: Tx,
-  { provider, identity, claimAccount }: SignInFacts,
+  { provider, identity }: SignInFacts,
   { userId, decision }: { userId: number; decision: LinkDecision },
 ): Promise<void> {
   const origin = eventContext(request)
   const before = await findUserById({ prisma: tx }, userId)
   if (decision.action === 'link' && decision.claim) {
     // The earlier owner had not verified the address, so everything of theirs is removed.
-    await claimAccount(tx, userId)
+    await request.server.accounts.claimAccount(tx, userId)
     await clearPassword(tx, userId, origin.now)
     await recordEvent(tx, origin, { type: 'account_claimed', userId })
   }

@@ -12,6 +12,5 @@ declare module 'fastify' {
 /** Adds what sign-ins through identity providers share: connections, and the cipher of the tokens that svc stores. */
 export function addSocialSignIn(app: FastifyInstance): void {
   const tokenCipher = deriveCipher(app.config.current().app.secret, 'social-tokens')
-  const { claimAccount } = app.accounts
-  app.decorate('social', { connections: new Connections(app), tokenCipher, claimAccount })
+  app.decorate('social', { connections: new Connections(app), tokenCipher })
 }

@@ -8,7 +8,7 @@ import {
 import { useOnce } from '../../auth/access/used-once.ts'
 import type { Cipher } from '../../platform/crypto/cipher.ts'
 import { HttpError } from '../../platform/errors.ts'
-import { type ClaimAccount, type Opened, openAccount } from './account.ts'
+import { type Opened, openAccount } from './account.ts'
 import type { LinkFacts } from './decide-link.ts'
 import { type SocialFailure, socialFailure } from './failure.ts'
 import type { FlowRequest } from './flow-request.ts'
@@ -27,7 +27,6 @@ export interface FlowParts {
   connections: Connections
   /** Encrypts stored provider tokens. */
   tokenCipher: Cipher
-  claimAccount: ClaimAccount
 }
 
 /** Path of a provider's redirect URI. */
@@ -187,7 +186,7 @@ function askerOf({ caller }: FastifyRequest, { intent, session }: Flow): LinkFac
 
 async function open(
   request: FastifyRequest,
-  { tokenCipher, claimAccount }: FlowParts,
+  { tokenCipher }: FlowParts,
   provider: SocialProvider,
   { profile, tokens }: Exchanged,
   { asker, invitation }: { asker: LinkFacts['asker']; invitation: string | null },
@@ -201,7 +200,7 @@ async function open(
   const identity: StoredIdentity = { ...profile, tokens: kept }
   if (invitation !== null) return acceptWithIdentity(request, { provider, identity, token: invitation })
   try {
-    return await openAccount(request, { provider, identity, asker, claimAccount })
+    return await openAccount(request, { provider, identity, asker })
   } catch (error) {
     if (asker === null) noteRefused(error, identity)
     // The session ended during the request to the provider.

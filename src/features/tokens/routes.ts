@@ -47,7 +47,8 @@ const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: 
 const tokens: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(tokenPages)
   /** What `POST /svc/token` accepts besides the password. */
-  const proofs = await Promise.all(app.features.flatMap(({ tokenProof }) => tokenProof?.() ?? []))
+  const added = await Promise.all(app.features.flatMap(({ tokenProof }) => tokenProof?.() ?? []))
+  const proofs = added.sort((a, b) => (a.name < b.name ? -1 : 1))
 
   const signIns = openTokenSignIns(app)
 

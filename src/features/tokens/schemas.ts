@@ -22,8 +22,8 @@ const LoginFields = Type.Object({
 export type DeviceLogin = Static<typeof LoginFields>
 
 /**
- * Returns the body schema with the fields of all proofs. The first proof whose field is present applies, otherwise the
- * password.
+ * Returns the body schema with the fields of all proofs. If the body has the fields of several, the first proof by
+ * name applies. Without any, the password does.
  */
 export const deviceLoginBody = (proofs: readonly TokenProof[]): typeof LoginFields =>
   Type.Object(Object.assign({}, LoginFields.properties, ...proofs.map(({ fields }) => fields)), {

@@ -151,7 +151,6 @@ const linkOnSignIn: FastifyPluginAsyncTypebox = async (app) => {
           provider,
           identity: pending.identity,
           asker,
-          claimAccount: app.accounts.claimAccount,
         })
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: true })
