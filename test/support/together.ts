@@ -6,18 +6,15 @@ import type { TestApp } from './app.ts'
  */
 export function beginTogether(...apps: readonly TestApp[]): void {
   const all = Promise.withResolvers<void>()
-  let arrived = 0
-  for (const { database } of apps) {
-    const transaction = database.transaction.bind(database)
-    let isFirst = true
-    database.transaction = async (work) => {
-      if (isFirst) {
-        isFirst = false
-        arrived++
-        if (arrived === apps.length) all.resolve()
-        await all.promise
-        database.transaction = transaction
-      }
+  const waiting = new Set(apps)
+  for (const app of apps) {
+    const transaction = app.database.transaction.bind(app.database)
+    // A second transaction of the same app waits too. If it ran first, the other apps would read what it wrote, might not
+    // begin a transaction at all, and the first one would wait forever.
+    app.database.transaction = async (work) => {
+      waiting.delete(app)
+      if (waiting.size === 0) all.resolve()
+      await all.promise
       return transaction(work)
     }
   }
