@@ -17,6 +17,15 @@ const countRequests = `(() => {
     return get(options)
   }
 })()`
+/** Lets every call fail at once with an error of the browser, as while a page is being left. */
+const failAtOnce = `(() => {
+  window.requestsToAuthenticator = 0
+  PublicKeyCredential.isConditionalMediationAvailable = async () => true
+  navigator.credentials.get = async () => {
+    window.requestsToAuthenticator++
+    throw new DOMException('', 'UnknownError')
+  }
+})()`
 const requestsToAuthenticator = (page: Page) => page.evaluate<number>('window.requestsToAuthenticator')
 
 if (hasChromium(t)) {
@@ -71,6 +80,19 @@ if (hasChromium(t)) {
       await page.waitForURL(`${svc.url}/`)
       t.match(await page.textContent('#user-email'), ada.email, 'chosen among the suggestions')
       t.same(complaints, [])
+    })
+
+    await t.test('offers passkeys once, without a complaint, in a browser that fails at once', async (t) => {
+      const page = await (await openChromium(t)).newPage()
+      await page.addInitScript(failAtOnce)
+      await page.goto(`${svc.url}/oauth/login`)
+      await until(async () => (await requestsToAuthenticator(page)) > 0)
+      // A page that asks again does so between these requests.
+      for (let i = 0; i < 10; i++) await page.evaluate("fetch('/health/live').then((answer) => answer.text())")
+      t.equal(await requestsToAuthenticator(page), 1)
+      t.notOk(await page.locator('#passkey-error').isVisible())
+      await submitSignIn(page)
+      await page.waitForSelector('#sign-out')
     })
 
     await t.test('handles a click on the passkey button before the suggestions are ready', async (t) => {

@@ -26,9 +26,9 @@ async function suggestPasskeys() {
   } catch (error) {
     // A newer offer or the button replaced this one.
     if (turn !== turns) return
-    // A browser that refuses at once would refuse again.
-    if (error.name !== 'NotAllowedError') report(error)
-    else if (performance.now() - begun < 1000) return
+    // A browser that fails at once would fail again, and the user has not done anything yet. Only svc's errors have a status.
+    if (error.status === undefined && performance.now() - begun < 1000) return
+    report(error)
     void offerAgain()
   }
 }
