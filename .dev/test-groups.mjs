@@ -1,8 +1,9 @@
 // Runs several test files in one process. A process needs seconds to load svc and to build its first app; every further
 // file in it starts at once. A file with the line `// process: own` runs alone, because it changes its process.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { runsAlone } from './test-files.ts'
 
 /** Maximum number of files in one process. It limits the time of a process, and how many results a crash hides. */
 const FILES_PER_PROCESS = 14
@@ -32,8 +33,6 @@ function groupOf(file, root) {
   const most = isSlow ? 2 : FILES_PER_PROCESS
   return { files: [file], alone: runsAlone(file), most, area: area(file, root), order: isSlow ? '1' : '2' }
 }
-
-const runsAlone = (file) => /^\/\/ process: own$/m.test(readFileSync(file, 'utf8').slice(0, 500))
 
 const area = (file, root) => relative(root, file).split('/').slice(0, 2).join('/')
 

@@ -1,3 +1,4 @@
+// lane: all
 import t from 'tap'
 import { startWithAda } from '../support/listening.ts'
 import { startMain } from '../support/process.ts'

@@ -1,3 +1,4 @@
+// lane: all
 // npm run api:tools: installs the tools that generate and check clients of the API description, into a cache in the home
 // directory. `tools/` pins their versions. It needs Python (with venv) and Maven (with Java).
 import { spawnSync } from 'node:child_process'

@@ -1,3 +1,4 @@
+// lane: all
 // npm run guides:tools: builds the examples of docs/guides in Python, Go and Java, into a cache in the home directory.
 // It needs Python (with venv), Go, and Maven (with Java).
 import { spawnSync } from 'node:child_process'

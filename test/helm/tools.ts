@@ -1,3 +1,4 @@
+// lane: all
 // npm run chart:tools: builds the tools that check the Helm chart (helm, kubeconform, the Kubernetes schemas) with Go,
 // into a cache in the home directory. Without Go it prints a notice and exits.
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { AuthorizationCode, ClientCredentials } from 'simple-oauth2'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { createPublicKey } from 'node:crypto'
 import { mock } from 'node:test'
 import { createVerifier } from 'fast-jwt'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { spawn } from 'node:child_process'
 import { appendFileSync, cpSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { spawn, spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

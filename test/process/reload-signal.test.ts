@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, unlinkSync, writeFileSync } from 'node:fs'

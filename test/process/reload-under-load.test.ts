@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import t, { type Test } from 'tap'
 import { ada, startWithAda } from '../support/listening.ts'
 import { callback, Person, pkce, response, secret, verifier } from '../support/oauth.ts'

@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'

@@ -1,3 +1,4 @@
+// lane: all
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'

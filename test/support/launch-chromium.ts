@@ -1,3 +1,4 @@
+// lane: all
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 

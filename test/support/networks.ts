@@ -1,3 +1,4 @@
+// lane: all
 import { spawnSync } from 'node:child_process'
 import type { Test } from 'tap'
 import { serverUser } from './postgresql-server.ts'

@@ -1,3 +1,4 @@
+// lane: all
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// lane: all
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, chmodSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'

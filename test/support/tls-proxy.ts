@@ -1,3 +1,4 @@
+// lane: all
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'

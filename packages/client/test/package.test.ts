@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 // process: own
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'

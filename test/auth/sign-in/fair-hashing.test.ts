@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Lane } from '../../../src/auth/sign-in/fair-queue.ts'

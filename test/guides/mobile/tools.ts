@@ -1,3 +1,4 @@
+// lane: all
 // Part of npm run guides:tools: compiles the Kotlin code of docs/guides/mobile.md against the libraries of Android, and
 // installs a parser for its Swift code, into a cache in the home directory.
 import { spawnSync } from 'node:child_process'

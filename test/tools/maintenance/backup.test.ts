@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import {
   chmodSync,
   chownSync,

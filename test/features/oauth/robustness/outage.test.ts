@@ -1,3 +1,4 @@
+// lane: all
 import type { LightMyRequestResponse } from 'fastify'
 import Sqlite from 'libsql'
 import t from 'tap'

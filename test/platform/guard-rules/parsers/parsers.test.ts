@@ -1,4 +1,5 @@
 // engine: none
+// lane: all
 import { spawnSync } from 'node:child_process'
 import { join, posix } from 'node:path'
 import t, { type Test } from 'tap'
