@@ -1,3 +1,6 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migratePostgresql } from '../../src/platform/database/migrate.ts'
 import { migrationsFolder } from '../../src/platform/database/migrations.ts'
@@ -96,37 +99,35 @@ export async function measurePruning(
 }
 
 export interface MigrationResult {
+  /** The index. */
   name: string
   seconds: number
   /** The longest time that a request took, in milliseconds. */
   pause: { reads: number; writes: number }
 }
 
-/** Applies the migrations that create an index on a large table again, beside bearer checks and writes to that table. */
+/** Applies migrations that create an index on a large table, beside bearer checks and writes to that table. */
 export async function measureMigrations(bench: Bench, side: ScaleSide): Promise<MigrationResult[]> {
   const { url } = side
-  const indexes = {
-    '20261123121500_sessions_created_at': [
-      'sessions',
-      'UPDATE sessions SET last_seen_at = last_seen_at WHERE public_id = $1',
-    ],
-    '20261123121600_tokens_created_at': [
-      'personal_access_tokens',
-      'UPDATE personal_access_tokens SET last_used_at = now() WHERE id = $1',
-    ],
+  const writes = {
+    sessions: 'UPDATE sessions SET last_seen_at = last_seen_at WHERE public_id = $1',
+    personal_access_tokens: 'UPDATE personal_access_tokens SET last_used_at = now() WHERE id = $1',
   } as const
   const found: MigrationResult[] = []
-  for (const [name, [table, write]] of Object.entries(indexes)) {
+  for (const [table, write] of Object.entries(writes)) {
+    const name = `${table}_created_at_idx`
     const server = await bench.startSvc(url, scaleSettings)
-    await withClient(url, async (client) => {
-      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${table}_created_at_idx`)
-      await client.query('DELETE FROM _prisma_migrations WHERE migration_name = $1', [name])
-    })
+    await withClient(url, (client) => client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`))
+    const folder = mkdtempSync(join(tmpdir(), 'svc-migrations-'))
+    cpSync(migrationsFolder('postgresql'), folder, { recursive: true })
+    const added = join(folder, `29990101000000_${name}`)
+    mkdirSync(added)
+    writeFileSync(join(added, 'migration.sql'), `CREATE INDEX CONCURRENTLY "${name}" ON "${table}"("created_at");`)
     const take = sampler(bench, server, activeTokens(side), connections)
     const begin = performance.now()
     let isDone = false
     const migrated = withClient(url, (client) =>
-      migratePostgresql(client, { folder: migrationsFolder('postgresql'), connect: () => openClient(url) }),
+      migratePostgresql(client, { folder, connect: () => openClient(url) }),
     ).finally(() => {
       isDone = true
     })
@@ -143,6 +144,10 @@ export async function measureMigrations(bench: Bench, side: ScaleSide): Promise<
     await Promise.all([migrated, writing])
     const seconds = (performance.now() - begin) / 1000
     await server.stop()
+    await withClient(url, (client) =>
+      client.query(`DELETE FROM _prisma_migrations WHERE migration_name LIKE '29990101000000_%'`),
+    )
+    rmSync(folder, { recursive: true })
     found.push({
       name,
       seconds: rounded(seconds, 1),

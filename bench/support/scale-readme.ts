@@ -62,7 +62,7 @@ const pruningTable = (pruning: readonly PruningResult[]): string[] =>
 
 const migrationTable = (migrations: readonly MigrationResult[], { tokens, sessions }: ScaleAmounts): string[] =>
   table([
-    ['Migration', 'Rows', 'Time', 'Longest read', 'Longest write', 'Target', 'Met'],
+    ['New index', 'Rows', 'Time', 'Longest read', 'Longest write', 'Target', 'Met'],
     ...migrations.map(({ name, seconds, pause }) => [
       `\`${name}\``,
       count(name.includes('tokens') ? tokens : sessions),

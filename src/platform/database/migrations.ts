@@ -69,6 +69,7 @@ export function pendingMigrations(migrations: Migration[], applied: Applied[], i
   for (const row of counted) {
     const migration = known.get(row.name)
     if (!migration) {
+      if (row.name < (migrations[0]?.name ?? '')) throw fromDevelopment(row)
       if (!isExact && runsOn(row)) continue
       const needs = row.oldest ? `, which needs svc ${row.oldest} or later` : ''
       throw new MigrationError(
@@ -87,6 +88,13 @@ export function pendingMigrations(migrations: Migration[], applied: Applied[], i
   const done = new Set(counted.map((row) => row.name))
   return migrations.filter((migration) => !done.has(migration.name))
 }
+
+/** Before the first release, all tables were created anew by one migration. */
+const fromDevelopment = ({ name }: Applied): MigrationError =>
+  new MigrationError(
+    `A development version of svc from before the first release created this database (migration ${name}), and no version ` +
+      `can upgrade it. Use an empty database.`,
+  )
 
 /** How the database records the oldest version, for versions that do not have the file of the migration. */
 const oldestLog = (oldest: string): string => `oldest version ${oldest}`

@@ -16,26 +16,6 @@ async function status({ app }: TestApp, dpop: string): Promise<number> {
   return (await app.inject({ method: 'POST', url: '/oauth/token', headers, payload })).statusCode
 }
 
-t.test('rejects keys that were used before the upgrade', async (t) => {
-  const clock = stopTime(t)
-  const old = await buildTestApp(t, { settings, clock })
-  const used = await proof(key, 'POST', '/oauth/token')
-  t.equal(await status(old, used), 200)
-  const { prisma } = old.database
-  // Restores the schema of the previous version, which stored used keys as records of the OAuth server.
-  await prisma.$executeRaw`INSERT INTO oauth_records (id, kind, payload, expires_at)
-    SELECT id, 'ReplayDetection', '{}', expires_at FROM used_once`
-  await prisma.$executeRaw`DROP TABLE used_once`
-  await prisma.$executeRaw`DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_access_used_once'`
-  await old.app.close()
-
-  const svc = await buildTestApp(t, { settings, clock, database: old.where })
-  t.equal(await svc.database.prisma.usedOnce.count(), 1)
-  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'ReplayDetection' } }), 0)
-  t.equal(await status(svc, used), 400)
-  t.equal(await status(svc, await proof(key, 'POST', '/oauth/token')), 200)
-})
-
 t.test('deletes used keys after they expired', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const used = await proof(key, 'POST', '/oauth/token')

@@ -222,7 +222,7 @@ t.test('waits for another process up to a timeout', async (t) => {
 t.test('has the same migrations for both engines', async (t) => {
   const names = (engine: Engine) => readMigrations(migrationsFolder(engine)).map((migration) => migration.name)
   t.same(names('sqlite'), names('postgresql'))
-  t.match(names('sqlite')[0], /^\d{14}_foundation_tables$/)
+  t.match(names('sqlite')[0], /^\d{14}_svc_tables$/)
 })
 
 if (testEngine === 'sqlite') {

@@ -52,11 +52,8 @@ t.test('explains a database that cannot be copied from or to', async (t) => {
 t.test('refuses databases of other versions', async (t) => {
   const folder = temporaryDirectory(t)
   const [source, older, newer] = [await migrated(t), await migrated(t), await migrated(t)]
-  change(older, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_users_search'`)
-  change(
-    newer,
-    `UPDATE _prisma_migrations SET migration_name = '29990101000000_future' WHERE migration_name LIKE '%_users_search'`,
-  )
+  change(older, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_svc_tables'`)
+  change(newer, `UPDATE _prisma_migrations SET migration_name = '29990101000000_future'`)
   const to = `file:${join(folder, 'target.db')}`
   t.match(await refusal(`file:${older}`, to), /source .*1 migrations of this version are missing/)
   t.match(await refusal(`file:${newer}`, to), /source .*29990101000000_future.*newer than the program/)

@@ -4,15 +4,6 @@ import { migrationsFolder, readMigrations } from '../../../src/platform/database
 import { openSqliteConnection } from '../../../src/platform/database/sqlite.ts'
 import { createTestDatabase, testEngine } from '../../support/postgresql.ts'
 
-/** Migrations before the first release, which no older version has to survive. */
-const beforeFirstRelease = new Set([
-  '20261120161419_accounts_headless_authentication',
-  '20261122032345_oauth_one_session_per_uid',
-])
-
-/** Later migrations name the oldest version that runs on their result. */
-const lastWithoutVersion = '20261126185805_invitations_add_inviter'
-
 interface Column {
   table: string
   name: string
@@ -128,16 +119,13 @@ t.test('contains only migrations during which an earlier version keeps working',
   for (const { name, script } of readMigrations(migrationsFolder(testEngine))) {
     await run(script)
     const after = await read()
-    const found = breaks(before, after)
-    if (beforeFirstRelease.has(name)) t.not(found.length, 0, `the exception ${name} is still needed`)
-    else t.same(found, [], `${name}: see docs/upgrading.md`)
+    t.same(breaks(before, after), [], `${name}: see docs/upgrading.md`)
     before = after
   }
 })
 
 t.test('contains only migrations that name the oldest version that runs on their result', async (t) => {
   for (const { name, oldest } of readMigrations(migrationsFolder(testEngine))) {
-    if (name <= lastWithoutVersion) t.equal(oldest, null, name)
-    else t.match(oldest, /^\d+\.\d+\.\d+$/, `${name}: begin it with -- Oldest version: 1.2.0`)
+    t.match(oldest, /^\d+\.\d+\.\d+$/, `${name}: begin it with -- Oldest version: 1.2.0`)
   }
 })

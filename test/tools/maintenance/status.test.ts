@@ -19,6 +19,15 @@ async function change({ url, file }: TestDatabase, sql: string): Promise<void> {
   await client.end()
 }
 
+/** Records one applied migration, in place of all others. */
+const record = (database: TestDatabase, name: string): Promise<void> =>
+  change(
+    database,
+    `DELETE FROM _prisma_migrations;
+    INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+    VALUES ('1', '', '${name}', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, 1)`,
+  )
+
 async function statusOf(t: Test, url: string) {
   const env = { DATABASE_URL: url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
   const { code, stdout, stderr } = await runCli(['db:status'], { cwd: temporaryDirectory(t), env })
@@ -41,10 +50,13 @@ t.test('prints what a start does to the database, and changes nothing', async (t
   t.match(await statusOf(t, database.url), { code: 0, state: 'current', applied: names, pending: [], reason: null })
   await change(database, `DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
   t.match(await statusOf(t, database.url), { code: 2, state: 'pending', pending: [last], unknown: [] })
-  await change(
-    database,
-    `UPDATE _prisma_migrations SET migration_name = '29990101000000_future' WHERE migration_name = '${names.at(-2)}'`,
-  )
+  await record(database, '29990101000000_future')
   const newer = await statusOf(t, database.url)
   t.match(newer, { code: 1, state: 'blocked', unknown: ['29990101000000_future'], reason: /newer than the program/ })
+  await record(database, '20261120132941_foundation_tables')
+  t.match(await statusOf(t, database.url), {
+    code: 1,
+    state: 'blocked',
+    reason: /from before the first release.*an empty database/,
+  })
 })
