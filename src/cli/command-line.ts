@@ -4,7 +4,7 @@ import { nearest } from '../platform/config/nearest.ts'
 
 const help = { type: 'boolean', short: 'h' } as const
 
-/** Finds a command by its name. The prefix `svc:` of earlier versions is optional. */
+/** Finds a command by its name. The prefix `svc:` is optional. */
 export function findCommand(word: string, commands: readonly Command[]): Command {
   const name = word.replace(/^svc:/, '')
   const found = commands.find((command) => command.name === name || command.aliases?.includes(name))

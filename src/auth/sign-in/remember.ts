@@ -25,8 +25,8 @@ const rememberCookie = 'svc_remember'
 interface Presented {
   id: bigint
   secret: string
-  /** MAC which proves that svc issued the secret for the device. Cookies of older versions have none. */
-  tag: string | null
+  /** MAC which proves that svc issued the secret for the device. */
+  tag: string
 }
 
 /** A new remember token: its row and its cookie value. */
@@ -37,8 +37,8 @@ interface NewToken {
 
 /** Parses the cookie; null for a malformed one. */
 function parse(cookie: string | undefined): Presented | null {
-  const match = /^(\d{1,18})\.([\w-]{43})(?:\.([\w-]{43}))?$/.exec(cookie ?? '')
-  return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2], tag: match[3] ?? null } : null
+  const match = /^(\d{1,18})\.([\w-]{43})\.([\w-]{43})$/.exec(cookie ?? '')
+  return match?.[1] && match[2] && match[3] ? { id: BigInt(match[1]), secret: match[2], tag: match[3] } : null
 }
 
 /** Tests for the device's current secret, or the previous one while the current one is unused. */
@@ -178,7 +178,7 @@ export class RememberTokens {
   }
 
   #wasIssued({ id, secret, tag }: Presented): boolean {
-    return tag !== null && this.#keys.some((key) => constantTimeEqual(key.sign(`issued\0${id}\0${secret}`), tag))
+    return this.#keys.some((key) => constantTimeEqual(key.sign(`issued\0${id}\0${secret}`), tag))
   }
 
   /** Ends the device whose superseded secret was presented, once, and notifies its user. */

@@ -68,7 +68,7 @@ t.test('ends no device on a forged cookie', async (t) => {
   const { user, cookie = '' } = await rememberedBrowser(svc)
   const [id, secret = '', tag = ''] = cookie.split('.')
   const other = 'A'.repeat(43)
-  for (const made of [`${id}.${other}`, `${id}.${other}.${tag}`, `${id}.${other}.${other}`, `${id}.${secret}.`]) {
+  for (const made of [`${id}.${other}`, `${id}.${other}.${tag}`, `${id}.${other}.${other}`, `${id}.${secret}`, `${id}.${secret}.`]) {
     t.equal((await present(svc, made)).statusCode, 401)
   }
   const elsewhere = await rememberedBrowser(svc)
@@ -76,17 +76,6 @@ t.test('ends no device on a forged cookie', async (t) => {
   t.equal((await present(svc, `${id}.${theirs}`)).statusCode, 401, "another device's secret")
   t.equal((await present(svc, cookie)).json().id, user.id)
   t.equal((await svc.mailbox.all()).length, 0)
-})
-
-t.test('accepts and replaces a cookie from before cookies had a tag', async (t) => {
-  const svc = await buildTestApp(t)
-  const { cookie = '' } = await rememberedBrowser(svc)
-  const old = cookie.split('.').slice(0, 2).join('.')
-  const successor = cookiesOf(await present(svc, old)).svc_remember?.value
-  t.match(successor, /^\d+\.[\w-]{43}\.[\w-]{43}$/)
-  t.equal((await present(svc, successor)).statusCode, 200)
-  t.equal((await present(svc, old)).statusCode, 401)
-  t.equal((await present(svc, successor)).statusCode, 200, 'an untagged cookie ends nothing')
 })
 
 t.test('rejects a remember cookie that was replaced between its lookup and its rotation', async (t) => {

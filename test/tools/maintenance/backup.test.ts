@@ -95,7 +95,7 @@ t.test('refuses files that are damaged, of another program or of a newer version
     db.exec(`PRAGMA foreign_keys = OFF; ${sql}`)
     db.close()
   }
-  variant('newer.db', "UPDATE _prisma_migrations SET migration_name = '29990101000000_future'")
+  variant('newer.db', "UPDATE _prisma_migrations SET migration_name = '29990101000000_future', logs = NULL")
   variant('orphan.db', "INSERT INTO password_resets VALUES (77, 'x', '2026-01-01T00:00:00.000+00:00')")
   variant('foreign.db', 'DROP TABLE _prisma_migrations')
   variant('damaged.db', "PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE name = 'users_email_key'")

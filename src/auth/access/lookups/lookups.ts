@@ -56,7 +56,7 @@ export interface OauthRecordRow {
 /** A code or a refresh token, and what it depends on. */
 export interface OauthTokenRow {
   record: OauthRecordRow
-  /** Also null for a grant that an earlier version stored, without the hash that its tokens have. */
+  /** Null if the grant ended. */
   grant: OauthRecordRow | null
   /** Session with which it ends. */
   session: OauthRecordRow | null

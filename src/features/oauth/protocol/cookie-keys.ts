@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { constantTimeEqual } from '../../../platform/crypto/hash.ts'
 
-/** HMAC-SHA1 in base64url, which the cookies of earlier versions have too. */
-const signatureOf = (text: string, key: string): string => createHmac('sha1', key).update(text).digest('base64url')
+/** HMAC-SHA256 in base64url. */
+const signatureOf = (text: string, key: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
 /**
  * Signs the library's cookies: the first key signs, all verify. Replaces Keygrip, whose comparison computes two more HMACs

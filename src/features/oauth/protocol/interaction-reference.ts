@@ -1,10 +1,7 @@
 import type { CookiePrefix } from '../../../auth/access/cookies.ts'
 import { interactionCookie } from './cookie-names.ts'
 
-/**
- * Identifier of an interaction for the library, if the browser has its cookie: its uid, or the cookie that contains it.
- * In earlier versions, the name of the cookie had no uid.
- */
+/** Identifier of an interaction for the library, if the browser has its cookie: its uid, or the cookie that contains it. */
 export function interactionReference(
   { values, prefixes }: { values: Record<string, string | undefined>; prefixes: ReadonlyMap<string, CookiePrefix> },
   cookie: string,
@@ -12,6 +9,6 @@ export function interactionReference(
 ): string | undefined {
   const name = `${cookie}_${uid}`
   const value = values[name]
-  if (value === uid || values[cookie] === uid) return uid
+  if (value === uid) return uid
   return value && cookie === interactionCookie ? `${prefixes.get(name)}${name}=${value}` : undefined
 }
