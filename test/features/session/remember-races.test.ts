@@ -68,7 +68,13 @@ t.test('ends no device on a forged cookie', async (t) => {
   const { user, cookie = '' } = await rememberedBrowser(svc)
   const [id, secret = '', tag = ''] = cookie.split('.')
   const other = 'A'.repeat(43)
-  for (const made of [`${id}.${other}`, `${id}.${other}.${tag}`, `${id}.${other}.${other}`, `${id}.${secret}`, `${id}.${secret}.`]) {
+  for (const made of [
+    `${id}.${other}`,
+    `${id}.${other}.${tag}`,
+    `${id}.${other}.${other}`,
+    `${id}.${secret}`,
+    `${id}.${secret}.`,
+  ]) {
     t.equal((await present(svc, made)).statusCode, 401)
   }
   const elsewhere = await rememberedBrowser(svc)
