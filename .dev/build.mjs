@@ -13,7 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, extname, join, relative } from 'node:path'
+import { basename, dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transformSync } from 'esbuild'
 
@@ -78,7 +78,7 @@ async function compile(outdir) {
     metafile: true,
     external: [...external, ...externalCommonJs],
     banner: { js: "import{createRequire as requireOf}from'node:module';const require=requireOf(import.meta.url);" },
-    plugins: [ownLocations, ownNames],
+    plugins: [ownLocations, ownNames, compilerAsFile],
     logLevel: 'warning',
   })
   check(metafile)
@@ -129,6 +129,22 @@ const ownLocations = {
         .replaceAll('import.meta.url', `new URL('./${module}', import.meta.url).href`)
         .replaceAll('import.meta.dirname', `(import.meta.dirname + '/${dirname(module)}')`)
       return { contents, loader: 'ts' }
+    })
+  },
+}
+
+/**
+ * Reads the query compiler of Prisma from its file on first use. As part of the bundle, its text of 2 MB would stay in memory
+ * several times: as source, as value and in the cache of compiled modules.
+ */
+const compilerAsFile = {
+  name: 'compiler-as-file',
+  setup(builder) {
+    builder.onLoad({ filter: /query_compiler_small_bg\.\w+\.wasm-base64\.mjs$/ }, ({ path }) => {
+      const name = `@prisma/client/runtime/${basename(path)}`
+      const contents = `import { readFileSync } from 'node:fs'
+        export const [, wasm] = readFileSync(new URL(import.meta.resolve('${name}')), 'latin1').split('"')`
+      return { contents, loader: 'js' }
     })
   },
 }

@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
-import { deserializeParamGraph, serializeParamGraph } from '@prisma/param-graph'
 import { type Engine, modelsFor } from './models.ts'
 
 const repository = dirname(import.meta.dirname)
@@ -16,8 +15,6 @@ const prisma = join(dirname(packageFile), JSON.parse(readFileSync(packageFile, '
 for (const engine of ['postgresql', 'sqlite'] as const) {
   rmSync(join(generated, engine), { recursive: true, force: true })
   generate(engine)
-  readCompilerAsFile(engine)
-  renumberFields(engine)
 }
 // The clients have the same types, and svc imports them from one. Browsers do not use them.
 for (const name of ['models', 'models.ts', 'commonInputTypes.ts']) removeGenerated('sqlite', name)
@@ -49,69 +46,6 @@ function generate(engine: Engine): void {
   if (status === 0) return
   process.stderr.write(`${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}\n`)
   process.exit(status || 1)
-}
-
-/**
- * Lets a client read its query compiler as a file. Importing it, as Prisma's client does, keeps its text in memory several
- * times: as the module's source, as its value and in the cache of compiled modules.
- */
-function readCompilerAsFile(engine: Engine): void {
-  const file = join(generated, engine, 'internal', 'class.ts')
-  const text = readFileSync(file, 'utf8')
-  const own = /async function decodeBase64AsWasm[\s\S]*?\n}\n/
-  const use = /const \{ wasm \} = await import\(("[^"]+")\)\n *return await decodeBase64AsWasm\(wasm\)/
-  if (!own.test(text) || !use.test(text)) throw changed()
-  const reader = `async function readWasm(module: string): Promise<WebAssembly.Module> {
-  const { readFileSync } = await import('node:fs')
-  const [, wasm = ''] = readFileSync(new URL(module), 'latin1').split('"')
-  return new WebAssembly.Module(Buffer.from(wasm, 'base64'))
-}
-`
-  writeFileSync(file, text.replace(own, reader).replace(use, 'return await readWasm(import.meta.resolve($1))'))
-}
-
-/**
- * Numbers the fields that many types have first. A client holds an array for each of its 1,300 types, and the highest number of
- * a field in the type is the length of the array: 3.2 MB in Prisma's order, and 1.2 MB in this one.
- */
-function renumberFields(engine: Engine): void {
-  const file = join(generated, engine, 'internal', 'class.ts')
-  const text = readFileSync(file, 'utf8')
-  const found = /strings: JSON\.parse\((".*")\),\n {2}graph: (".*")\n/.exec(text)
-  if (!found) throw changed()
-  const [own, strings = '', graph = ''] = found
-  const data = deserializeParamGraph({ strings: JSON.parse(JSON.parse(strings)), graph: JSON.parse(graph) })
-  const uses = data.strings.map(() => 0)
-  for (const { edges } of [...data.inputNodes, ...data.outputNodes]) {
-    for (const field of Object.keys(edges).map(Number)) uses[field] = (uses[field] ?? 0) + 1
-  }
-  const order = [...uses.keys()].sort((a, b) => (uses[b] ?? 0) - (uses[a] ?? 0))
-  const numberOf = (old: number): number => order.indexOf(old)
-  const renumbered = <Edge extends { enumNameIndex?: number }>({ edges }: { edges: Record<number, Edge> }) => ({
-    edges: Object.fromEntries(
-      Object.entries(edges).map(([field, { enumNameIndex, ...edge }]) => [
-        numberOf(Number(field)),
-        enumNameIndex === undefined ? edge : { ...edge, enumNameIndex: numberOf(enumNameIndex) },
-      ]),
-    ),
-  })
-  const compact = serializeParamGraph({
-    ...data,
-    strings: order.map((old) => data.strings[old] ?? ''),
-    inputNodes: data.inputNodes.map(renumbered),
-    outputNodes: data.outputNodes.map(renumbered),
-  })
-  const replaced = own
-    .replace(strings, () => JSON.stringify(JSON.stringify(compact.strings)))
-    .replace(graph, () => JSON.stringify(compact.graph))
-  writeFileSync(
-    file,
-    text.replace(own, () => replaced),
-  )
-}
-
-function changed(): Error {
-  return new Error(`Prisma's client has changed, and so must ${import.meta.filename}.`)
 }
 
 function removeGenerated(engine: string, name: string): void {
