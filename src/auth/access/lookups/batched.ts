@@ -1,17 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 import { Batch } from './batch.ts'
+import type { LookupKind } from './columns.ts'
 import type { Lookups } from './lookups.ts'
 import {
   grantToken,
   grantTokenWithRecord,
-  type LookupKind,
   oauthDenial,
   oauthRecord,
   oauthRecordByCode,
   oauthRecordByUid,
   oauthToken,
   personalToken,
+} from './oauth-rows.ts'
+import {
   rememberTokenById,
   sessionByHash,
   sessionByPublicId,

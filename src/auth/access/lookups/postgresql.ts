@@ -4,8 +4,8 @@ import { refuseDuringOutage } from '../../../platform/database/outage.ts'
 import { poolOptions } from '../../../platform/database/postgresql-client.ts'
 import type { Dependency } from '../../../platform/dependencies.ts'
 import { batchedLookups, type Watch } from './batched.ts'
+import type { Value } from './columns.ts'
 import type { Lookups } from './lookups.ts'
-import type { Value } from './rows.ts'
 
 // Values stay text; parsing only the used ones keeps batches cheap.
 const asText = { getTypeParser: () => (value: string) => value }

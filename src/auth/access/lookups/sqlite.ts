@@ -1,7 +1,7 @@
 import { openSqliteReader } from '../../../platform/database/database.ts'
 import { batchedLookups, type Watch } from './batched.ts'
+import type { Value } from './columns.ts'
 import type { Lookups } from './lookups.ts'
-import type { Value } from './rows.ts'
 
 /** Batched lookups on the synchronous driver: one prepared statement, run per key. */
 export function sqliteLookups(file: string, watch: Watch): Lookups {
