@@ -29,7 +29,7 @@ const holdReply = [
   /^pages\/account\/(account-pages|token-pages)\.ts$/,
   // They sign the browser out, or count a mail in its headers.
   /^features\/profile\/changes\.ts$/,
-  /^pages\/(after-form|chosen-language|continuation|error-pages|page-headers|pages)\.ts$/,
+  /^pages\/(after-form|chosen-language|continuation|error-pages|form-page|page-headers|pages)\.ts$/,
   /^platform\/observability\/(logging|metrics\/requests)\.ts$/,
   /^auth\/access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
   // Cookies: session, CSRF, remember token, known browser, and the test page's flash.

@@ -1,10 +1,13 @@
 // engine: postgresql
 // npm run check:failover runs every case, and prints how long each takes.
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { migrationsFolder, readMigrations } from '../../src/platform/database/migrations.ts'
 import { preparePostgresql } from '../../src/platform/database/postgresql.ts'
 import { isUnavailable } from '../../src/platform/database/unavailable.ts'
+import { version } from '../../src/platform/version.ts'
 import { openSwitch } from '../support/networks.ts'
 import { type Cluster, hasPatroni, type Node, startCluster } from '../support/patroni.ts'
 import { startMain } from '../support/process.ts'
@@ -13,9 +16,24 @@ import { type SmallDisk, smallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
 import { createWriters, isLongRun, Writers } from './writers.ts'
 
+/** Copies the migrations and adds others, which this version of svc accepts, so that a fault can happen between them. */
+function withMore(migrations: string, folder: string): string {
+  cpSync(migrations, folder, { recursive: true })
+  for (let n = 1; n < 10; n++) {
+    const added = join(folder, `2999010100000${n}_fault_${n}`)
+    mkdirSync(added)
+    writeFileSync(
+      join(added, 'migration.sql'),
+      `-- Oldest version: ${version}\nCREATE TABLE fault_${n} (id INTEGER);\n`,
+    )
+  }
+  return folder
+}
+
 /** Three processes migrate an empty database, and the primary is killed meanwhile. */
 async function migrate(t: Test, cluster: Cluster): Promise<void> {
-  const all = readMigrations(migrationsFolder('postgresql')).map(({ name }) => name)
+  const folder = withMore(migrationsFolder('postgresql'), t.testdir())
+  const all = readMigrations(folder).map(({ name }) => name)
   const applied: string[] = []
   const refused: unknown[] = []
   const first = await cluster.primary()
@@ -30,7 +48,7 @@ async function migrate(t: Test, cluster: Cluster): Promise<void> {
   // As an orchestrator does: a process that cannot start is started again.
   const start = async () => {
     await until(() =>
-      preparePostgresql(cluster.url, { log }).then(
+      preparePostgresql(cluster.url, { log, folder }).then(
         () => true,
         (error) => {
           refused.push(error)

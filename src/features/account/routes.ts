@@ -1,18 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsync } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
-import {
-  addAccountPages,
-  ownAccount,
-  sectionAnswers,
-  sectionPath,
-  sectionsOf,
-} from '../../pages/account/account-pages.ts'
+import { addAccountPages, ownAccount, sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
+import { pageRoute } from '../../pages/form-page.ts'
 import { accountPage } from '../../pages/links.ts'
 import { notFound } from '../../platform/errors.ts'
 import { Type } from '../../platform/json-schema.ts'
 
 /** The overview of the account pages, and the address where password managers look for the password. */
-const account: FastifyPluginAsyncTypebox = async (app) => {
+const account: FastifyPluginAsync = async (app) => {
   app.get(
     '/.well-known/change-password',
     {
@@ -35,24 +30,17 @@ const account: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (scope) => {
     await addAccountPages(scope, null)
 
-    scope.get(
-      accountPage,
-      {
-        config: ownAccount,
-        schema: {
-          operationId: 'showAccount',
-          tags: ['Account pages'],
-          summary: 'Page: your account',
-          description:
-            'Lists the sections that `account.sections` shows. Redirects to `links.account` where it is set.',
-          response: sectionAnswers,
-        },
-      },
-      async (request, reply) => {
+    pageRoute(scope, {
+      path: accountPage,
+      operation: 'Account',
+      config: ownAccount,
+      summary: 'your account',
+      description: 'Lists the sections that `account.sections` shows. Redirects to `links.account` where it is set.',
+      page(request, reply) {
         const { name, email } = requireUser(request)
         return reply.page('account', { user: { name, email } })
       },
-    )
+    })
   })
 }
 

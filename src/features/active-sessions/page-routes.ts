@@ -1,17 +1,11 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsync } from 'fastify'
 import { callerOf } from '../../auth/access/caller.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
 import { browserName } from '../../identity/browser-name.ts'
-import {
-  addAccountPages,
-  ownAccount,
-  sectionAnswers,
-  sectionPath,
-  submitForm,
-} from '../../pages/account/account-pages.ts'
+import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
+import { formPage, formRoute, pageRoute } from '../../pages/form-page.ts'
 import { startPage } from '../../pages/links.ts'
-import { Type } from '../../platform/json-schema.ts'
 import { endOne, endOthers, forgetDevice, ownDevices, ownSessions } from './manage.ts'
 import { DeviceParams, SessionParams } from './params.ts'
 import type { ListedDevice } from './store.ts'
@@ -27,22 +21,16 @@ const shown = ({ ip_address, user_agent, last_seen_at }: Omit<ListedDevice, 'id'
 })
 
 /** The section with the user's sessions and remembered devices. */
-const sessionPages: FastifyPluginAsyncTypebox = async (app) => {
+const sessionPages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'sessions')
 
-  app.get(
-    section,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'showSessions',
-        tags: ['Account pages'],
-        summary: 'Page: your devices',
-        description: 'Lists sessions, and remembered devices without one.',
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) => {
+  pageRoute(app, {
+    path: section,
+    operation: 'Sessions',
+    config: ownAccount,
+    summary: 'your devices',
+    description: 'Lists sessions, and remembered devices without one.',
+    async page(request, reply) {
       const sessions = (await ownSessions(request)).map((session) => ({
         ...shown(session),
         state: session.current ? ('current' as const) : ('signed_in' as const),
@@ -57,97 +45,59 @@ const sessionPages: FastifyPluginAsyncTypebox = async (app) => {
       const hasOthers = devices.some(({ state }) => state !== 'current')
       return reply.page('account-sessions', { devices, othersHref: hasOthers ? othersPath : null })
     },
-  )
+  })
 
-  app.post(
-    `${section}/:id/end`,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'submitSessionEnd',
-        tags: ['Account pages'],
-        summary: 'Form: sign out one device',
-        description: 'Like `DELETE /user/sessions/{id}`.',
-        params: SessionParams,
-        response: {
-          200: continuing,
-          303: Type.Null({ description: 'To the section, or from this device to the start page.' }),
-        },
-      },
-    },
-    async (request, reply) => {
+  formRoute(app, {
+    path: `${section}/:id/end`,
+    operation: 'SessionEnd',
+    config: ownAccount,
+    params: SessionParams,
+    summary: 'sign out one device',
+    description: 'Like `DELETE /user/sessions/{id}`.',
+    response: { 200: continuing },
+    next: 'To the section, or from this device to the start page.',
+    async send(request, reply) {
       const { id } = request.params
-      if (id !== callerOf(request).credentialId) {
-        return submitForm(reply, section, {
-          change: async () => {
-            await endOne(request, id)
-            return 'session_ended'
-          },
-        })
-      }
       await endOne(request, id)
+      if (id !== callerOf(request).credentialId) return done(section, 'session_ended')
       await signOut(request, reply)
-      return reply.redirect(startPage(app.config.current()), 303)
+      return startPage(app.config.current())
     },
-  )
+  })
 
-  app.post(
-    `${devicesPath}/:id/end`,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'submitDeviceEnd',
-        tags: ['Account pages'],
-        summary: 'Form: forget a remembered device',
-        description: 'The device must sign in again.',
-        params: DeviceParams,
-        response: { 303: Type.Null({ description: 'To the section.' }) },
+  formRoute(app, {
+    path: `${devicesPath}/:id/end`,
+    operation: 'DeviceEnd',
+    config: ownAccount,
+    params: DeviceParams,
+    summary: 'forget a remembered device',
+    description: 'The device must sign in again.',
+    next: 'To the section.',
+    async send(request) {
+      await forgetDevice(request, BigInt(request.params.id))
+      return done(section, 'session_ended')
+    },
+  })
+
+  formPage(app, {
+    path: othersPath,
+    operation: 'OtherSessions',
+    config: { ...ownAccount, recentPassword: () => true },
+    show: {
+      summary: 'sign out all other devices',
+      description: 'Asks for the password first.',
+      page: (_request, reply) => reply.page('account-sessions-others', { action: othersPath, backHref: section }),
+    },
+    submit: {
+      summary: 'sign out all other devices',
+      description: 'Like `DELETE /user/other-sessions`, after a recent confirmation in place of the password.',
+      next: 'To the section.',
+      async send(request) {
+        await endOthers(request)
+        return done(section, 'sessions_ended')
       },
     },
-    (request, reply) =>
-      submitForm(reply, section, {
-        change: async () => {
-          await forgetDevice(request, BigInt(request.params.id))
-          return 'session_ended'
-        },
-      }),
-  )
-
-  app.get(
-    othersPath,
-    {
-      config: { ...ownAccount, recentPassword: () => true },
-      schema: {
-        operationId: 'showOtherSessions',
-        tags: ['Account pages'],
-        summary: 'Page: sign out all other devices',
-        description: 'Asks for the password first.',
-        response: sectionAnswers,
-      },
-    },
-    async (_request, reply) => reply.page('account-sessions-others', { action: othersPath, backHref: section }),
-  )
-
-  app.post(
-    othersPath,
-    {
-      config: { ...ownAccount, recentPassword: () => true },
-      schema: {
-        operationId: 'submitOtherSessions',
-        tags: ['Account pages'],
-        summary: 'Form: sign out all other devices',
-        description: 'Like `DELETE /user/other-sessions`, after a recent confirmation in place of the password.',
-        response: { 303: Type.Null({ description: 'To the section.' }) },
-      },
-    },
-    (request, reply) =>
-      submitForm(reply, section, {
-        change: async () => {
-          await endOthers(request)
-          return 'sessions_ended'
-        },
-      }),
-  )
+  })
 }
 
 export default sessionPages

@@ -1,8 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsync } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import { browserName } from '../../identity/browser-name.ts'
 import { cursorOf, cursorText, type ListedEvent, listEvents } from '../../identity/event-list.ts'
-import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../pages/account/account-pages.ts'
+import { addAccountPages, sectionPath, verifiedAccount } from '../../pages/account/account-pages.ts'
+import { pageRoute } from '../../pages/form-page.ts'
 import { isTextName } from '../../pages/texts.ts'
 import { uncheckedText } from '../../platform/http/fields.ts'
 import { textsOf } from '../../platform/http/texts.ts'
@@ -17,23 +18,17 @@ const maxEvents = 25
 const subjectOf = ({ data }: ListedEvent): string | null => (typeof data.name === 'string' ? data.name : null)
 
 /** The section with the recent events of the account. */
-const activity: FastifyPluginAsyncTypebox = async (app) => {
+const activity: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'activity')
 
-  app.get(
+  pageRoute(app, {
     path,
-    {
-      config: verifiedAccount,
-      schema: {
-        operationId: 'showActivity',
-        tags: ['Account pages'],
-        summary: 'Page: recent activity',
-        description: 'The security events of the signed-in user, newest first.',
-        querystring: Type.Object({ before: uncheckedText('The last event of the previous page.') }),
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) => {
+    operation: 'Activity',
+    config: verifiedAccount,
+    query: Type.Object({ before: uncheckedText('The last event of the previous page.') }),
+    summary: 'recent activity',
+    description: 'The security events of the signed-in user, newest first.',
+    async page(request, reply) {
       const text = textsOf(request)
       const before = cursorOf(request.query.before)
       const { id } = requireUser(request)
@@ -54,7 +49,7 @@ const activity: FastifyPluginAsyncTypebox = async (app) => {
       const nextHref = last ? `${path}?${new URLSearchParams({ before: cursorText(last) })}` : null
       return reply.page('account-activity', { events, nextHref })
     },
-  )
+  })
 }
 
 export default activity

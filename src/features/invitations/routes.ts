@@ -1,5 +1,4 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { eventContext } from '../../identity/events.ts'
 import {
@@ -11,12 +10,12 @@ import {
 } from '../../identity/invitations.ts'
 import { findUserByEmail } from '../../identity/users.ts'
 import { redirectOn } from '../../pages/continuation.ts'
+import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type TextName, textsOf } from '../../pages/texts.ts'
-import { type FieldErrors, HttpError } from '../../platform/errors.ts'
-import { formType } from '../../platform/http/bodies.ts'
-import { uncheckedText } from '../../platform/http/fields.ts'
+import { HttpError } from '../../platform/errors.ts'
+import { typedText, uncheckedText } from '../../platform/http/fields.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../platform/http/validation.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 
@@ -26,10 +25,7 @@ const Params = Type.Object({ token: Type.String({ maxLength: 64, description: 'T
 
 const Query = Type.Object({ error: uncheckedText('The error code of a provider that did not accept it.') })
 
-const FormBody = Type.Object(
-  { name: uncheckedText('The full name.'), password: uncheckedText('The password.') },
-  { title: 'InvitationForm', additionalProperties: false },
-)
+const FormBody = formOf('InvitationForm', { name: 'The full name.', password: 'The password.' })
 
 /** The form with its rules. The page has one password field. */
 const Rules = Type.Object({
@@ -40,20 +36,18 @@ const Rules = Type.Object({
 
 type Form = Static<typeof FormBody>
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-
 /** Rolls back an accepted invitation whose address has an account by now. */
 class Taken extends Error {}
 
 /** Page that accepts an invitation with a password. It works without JavaScript and while registration is disabled. */
-const invitations: FastifyPluginAsyncTypebox = async (app) => {
+const invitations: FastifyPluginAsync = async (app) => {
   await addPages(app)
 
   const page = (
     reply: FastifyReply,
     { token, invitation }: { token: string; invitation: Invitation },
-    { form = {}, errors = {}, alert = null }: { form?: Form; errors?: FieldErrors; alert?: TextName | null } = {},
-    status = 200,
+    { form = {}, alert = null }: { form?: Form; alert?: TextName | null },
+    { errors, status } = fresh,
   ) => {
     const config = app.config.current()
     const action = invitationPageOf(token)
@@ -63,7 +57,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
         action,
         token,
         email: invitation.email,
-        name: text(form.name) || (invitation.name ?? ''),
+        name: typedText(form.name) || (invitation.name ?? ''),
         signedInAs: reply.request.caller?.user?.email ?? null,
         errors,
         alert,
@@ -93,61 +87,47 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
   const alertOf = (code: unknown): TextName | null =>
     app.features.flatMap(({ invitationPage }) => invitationPage?.alert?.(code) ?? [])[0] ?? null
 
-  app.get(
-    invitationPath,
-    {
-      config: { access: guest },
-      schema: {
-        operationId: 'showInvitation',
-        tags: ['Pages'],
-        summary: 'Page: accept an invitation with the link in a mail',
-        description: 'Changes nothing: mail scanners follow links too.',
-        params: Params,
-        querystring: Query,
-        response: { 200: pageAnswers.page, 403: pageAnswers.refused },
+  formPage(app, {
+    path: invitationPath,
+    operation: 'Invitation',
+    config: { access: guest },
+    params: Params,
+    show: {
+      query: Query,
+      summary: 'accept an invitation with the link in a mail',
+      description: 'Changes nothing: mail scanners follow links too.',
+      response: { 200: pageAnswers.page, 403: pageAnswers.refused },
+      async page(request, reply) {
+        const { token } = request.params
+        const invitation = await findInvitation(app, token, app.clock.now())
+        if (!invitation) return invalid(reply)
+        if (await findUserByEmail(app.database, invitation.email)) return taken(reply, invitation)
+        return page(reply, { token, invitation }, { alert: alertOf(request.query.error) })
       },
     },
-    async (request, reply) => {
-      const { token } = request.params
-      const invitation = await findInvitation(app, token, app.clock.now())
-      if (!invitation) return invalid(reply)
-      if (await findUserByEmail(app.database, invitation.email)) return taken(reply, invitation)
-      return page(reply, { token, invitation }, { alert: alertOf(request.query.error) })
-    },
-  )
-
-  app.post(
-    invitationPath,
-    {
-      config: { access: guest, limit: 'register' },
-      schema: {
-        operationId: 'acceptInvitation',
-        tags: ['Pages'],
-        summary: 'Form: accept an invitation with a password',
-        description:
-          'Creates the account with a verified address, and signs the browser in. An invitation works once. An invalid form is shown again with 422.',
-        params: Params,
-        consumes: [formType],
-        body: FormBody,
-        response: { 303: Type.Null({ description: 'To the start page.' }), 403: pageAnswers.refused },
+    submit: {
+      config: { limit: 'register' },
+      summary: 'accept an invitation with a password',
+      description:
+        'Creates the account with a verified address, and signs the browser in. An invitation works once. An invalid form is shown again with 422.',
+      response: { 403: pageAnswers.refused },
+      next: 'To the start page.',
+      form: FormBody,
+      async send(request, reply) {
+        const { token } = request.params
+        const invitation = await findInvitation(app, token, app.clock.now())
+        if (!invitation) return invalid(reply)
+        try {
+          return (await accept(request, reply, invitation)) ? redirectOn(reply, null) : invalid(reply)
+        } catch (error) {
+          if (error instanceof Taken) return taken(reply, invitation)
+          if (!(error instanceof HttpError) || !error.errors) throw error
+          const state = { errors: error.errors, status: error.statusCode }
+          return page(reply, { token, invitation }, { form: request.body }, state)
+        }
       },
     },
-    async (request, reply) => {
-      const { token } = request.params
-      const form = request.body
-      const invitation = await findInvitation(app, token, app.clock.now())
-      if (!invitation) return invalid(reply)
-      const again = (errors: FieldErrors, status: number) =>
-        page(reply, { token, invitation }, { form, errors }, status)
-      try {
-        return (await accept(request, reply, invitation)) ? redirectOn(reply, null) : invalid(reply)
-      } catch (error) {
-        if (error instanceof Taken) return taken(reply, invitation)
-        if (!(error instanceof HttpError) || !error.errors) throw error
-        return again(error.errors, error.statusCode)
-      }
-    },
-  )
+  })
 
   /** Creates the account and signs the browser in; false if the invitation is not valid any more. */
   async function accept(

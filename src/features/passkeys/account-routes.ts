@@ -1,19 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import { browserName } from '../../identity/browser-name.ts'
-import {
-  addAccountPages,
-  ownAccount,
-  sectionAnswers,
-  sectionPath,
-  submitForm,
-} from '../../pages/account/account-pages.ts'
-import { type FieldErrors, notFound } from '../../platform/errors.ts'
-import { formType } from '../../platform/http/bodies.ts'
+import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
+import { formOf, formPage, formRoute, fresh, pageRoute } from '../../pages/form-page.ts'
+import { notFound } from '../../platform/errors.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
-import { uncheckedText } from '../../platform/http/fields.ts'
-import { type Static, Type } from '../../platform/json-schema.ts'
+import { typedText } from '../../platform/http/fields.ts'
+import type { Static } from '../../platform/json-schema.ts'
 import { recentPassword, remove, rename } from './manage.ts'
 import { newPasskeyPath } from './offer.ts'
 import { PasskeyParams, type PasskeyRecord, RenameBody } from './schemas.ts'
@@ -21,13 +14,6 @@ import { listPasskeys } from './store.ts'
 
 const section = sectionPath('passkeys')
 const pathOf = (id: string): string => `${section}/${id}`
-
-const RenameForm = Type.Object(
-  { name: uncheckedText('The new name.') },
-  { title: 'PasskeyForm', additionalProperties: false },
-)
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 const shown = ({ id, name, created_at, last_used_at, backed_up }: Static<typeof PasskeyRecord>) => ({
   name,
@@ -38,7 +24,7 @@ const shown = ({ id, name, created_at, last_used_at, backed_up }: Static<typeof 
 })
 
 /** The section with the user's passkeys. Only adding one requires JavaScript. */
-const passkeyPages: FastifyPluginAsyncTypebox = async (app) => {
+const passkeyPages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'passkeys')
   const sensitive = { ...ownAccount, recentPassword }
 
@@ -55,8 +41,7 @@ const passkeyPages: FastifyPluginAsyncTypebox = async (app) => {
     request: FastifyRequest<{ Params: { id: string } }>,
     reply: FastifyReply,
     typed?: unknown,
-    errors: FieldErrors = {},
-    status = 200,
+    { errors, status } = fresh,
   ) {
     const passkey = await requireOwn(request)
     const path = pathOf(passkey.id)
@@ -64,7 +49,7 @@ const passkeyPages: FastifyPluginAsyncTypebox = async (app) => {
       'account-passkey',
       {
         passkey: shown(passkey),
-        name: typed === undefined ? passkey.name : text(typed),
+        name: typed === undefined ? passkey.name : typedText(typed),
         renameAction: path,
         removeAction: `${path}/remove`,
         errors,
@@ -74,106 +59,68 @@ const passkeyPages: FastifyPluginAsyncTypebox = async (app) => {
     )
   }
 
-  app.get(
-    section,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'showPasskeys',
-        tags: ['Account pages'],
-        summary: 'Page: your passkeys',
-        description: 'Lists the passkeys of the user.',
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) =>
+  pageRoute(app, {
+    path: section,
+    operation: 'Passkeys',
+    config: ownAccount,
+    summary: 'your passkeys',
+    description: 'Lists the passkeys of the user.',
+    page: async (request, reply) =>
       reply.page('account-passkeys', { passkeys: (await listed(request)).map(shown), addHref: newPasskeyPath }),
-  )
+  })
 
-  app.get(
-    newPasskeyPath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'showNewPasskey',
-        tags: ['Account pages'],
-        summary: 'Page: add a passkey',
-        description: 'Its script uses `GET /user/passkeys/options` and `POST /user/passkeys`.',
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) =>
+  pageRoute(app, {
+    path: newPasskeyPath,
+    operation: 'NewPasskey',
+    config: sensitive,
+    summary: 'add a passkey',
+    description: 'Its script uses `GET /user/passkeys/options` and `POST /user/passkeys`.',
+    page: (request, reply) =>
       reply.page('account-passkey-new', {
         name: browserName(request.headers['user-agent'] ?? '') ?? '',
-        nextHref: `${section}?done=passkey_added`,
+        nextHref: done(section, 'passkey_added'),
         backHref: section,
       }),
-  )
+  })
 
-  app.get(
-    `${section}/:id`,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'showPasskey',
-        tags: ['Account pages'],
-        summary: 'Page: one of your passkeys',
-        description: 'Renames or removes the passkey.',
-        params: PasskeyParams,
-        response: sectionAnswers,
-      },
+  formPage(app, {
+    path: `${section}/:id`,
+    operation: 'Passkey',
+    config: sensitive,
+    params: PasskeyParams,
+    show: {
+      summary: 'one of your passkeys',
+      description: 'Renames or removes the passkey.',
+      page: (request, reply) => editPage(request, reply),
     },
-    (request, reply) => editPage(request, reply),
-  )
+    submit: {
+      summary: 'rename a passkey',
+      description: 'Like `PUT /user/passkeys/{id}`. 404 for passkeys of other users.',
+      next: 'To the section.',
+      form: formOf('PasskeyForm', { name: 'The new name.' }),
+      async send(request) {
+        const { name } = checkBody(request, RenameBody, { name: request.body.name })
+        await rename(request, BigInt((await requireOwn(request)).id), name)
+        return done(section, 'passkey_renamed')
+      },
+      again: (request, reply, state) => editPage(request, reply, request.body.name, state),
+    },
+  })
 
-  app.post(
-    `${section}/:id`,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'submitPasskey',
-        tags: ['Account pages'],
-        summary: 'Form: rename a passkey',
-        description: 'Like `PUT /user/passkeys/{id}`. 404 for passkeys of other users.',
-        consumes: [formType],
-        params: PasskeyParams,
-        body: RenameForm,
-        response: { 303: Type.Null({ description: 'To the section.' }) },
-      },
+  formRoute(app, {
+    path: `${section}/:id/remove`,
+    operation: 'PasskeyRemoval',
+    config: { ...sensitive, alsoAnswers: [404, 422] },
+    params: PasskeyParams,
+    summary: 'remove a passkey',
+    description: 'Like `DELETE /user/passkeys/{id}`. 404 for passkeys of other users.',
+    next: 'To the section.',
+    async send(request) {
+      await remove(request, BigInt((await requireOwn(request)).id))
+      return done(section, 'passkey_removed')
     },
-    (request, reply) =>
-      submitForm(reply, section, {
-        change: async () => {
-          const { name } = checkBody(request, RenameBody, { name: request.body.name })
-          await rename(request, BigInt((await requireOwn(request)).id), name)
-          return 'passkey_renamed'
-        },
-        show: (errors, status) => editPage(request, reply, request.body.name, errors, status),
-      }),
-  )
-
-  app.post(
-    `${section}/:id/remove`,
-    {
-      config: { ...sensitive, alsoAnswers: [404, 422] },
-      schema: {
-        operationId: 'submitPasskeyRemoval',
-        tags: ['Account pages'],
-        summary: 'Form: remove a passkey',
-        description: 'Like `DELETE /user/passkeys/{id}`. 404 for passkeys of other users.',
-        params: PasskeyParams,
-        response: { 303: Type.Null({ description: 'To the section.' }) },
-      },
-    },
-    (request, reply) =>
-      submitForm(reply, section, {
-        change: async () => {
-          await remove(request, BigInt((await requireOwn(request)).id))
-          return 'passkey_removed'
-        },
-        show: (errors, status) => editPage(request, reply, undefined, errors, status),
-      }),
-  )
+    again: (request, reply, state) => editPage(request, reply, undefined, state),
+  })
 }
 
 export default passkeyPages

@@ -6,7 +6,8 @@ import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import { wireDate } from '../../identity/wire-date.ts'
-import { addAccountPages, ownAccount, sectionAnswers, sectionPath } from '../../pages/account/account-pages.ts'
+import { addAccountPages, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
+import { sectionAnswers } from '../../pages/form-page.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 
 /** Limit on exports, because each one reads all rows of the user. */

@@ -1,46 +1,26 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import { sendRenewed } from '../../auth/sign-in/sign-in.ts'
 import { findUserById } from '../../identity/users.ts'
-import {
-  addAccountPages,
-  ownAccount,
-  sectionAnswers,
-  sectionPath,
-  submitForm,
-} from '../../pages/account/account-pages.ts'
+import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
+import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { forgotPage } from '../../pages/links.ts'
 import { isPassword } from '../../platform/crypto/stored-password.ts'
-import type { FieldErrors } from '../../platform/errors.ts'
-import { formType } from '../../platform/http/bodies.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
-import { uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
-import { Type } from '../../platform/json-schema.ts'
 import { changePassword, PasswordBody } from './changes.ts'
 
 const path = sectionPath('password')
 
-const Form = Type.Object(
-  {
-    current_password: uncheckedText('The current password.'),
-    password: uncheckedText('The new password.'),
-    revoke_tokens: uncheckedText('`1`: revoke API tokens and the access of applications too.'),
-  },
-  { title: 'PasswordForm', additionalProperties: false },
-)
-
 /** The section with the password, and the address where password managers look for it. */
-const passwordPages: FastifyPluginAsyncTypebox = async (app) => {
+const passwordPages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'password')
 
   async function page(
     request: FastifyRequest,
     reply: FastifyReply,
     { revoke_tokens }: { revoke_tokens?: unknown } = {},
-    errors: FieldErrors = {},
-    status = 200,
+    { errors, status } = fresh,
   ) {
     const user = requireUser(request)
     const found = await findUserById(app.database, user.id)
@@ -59,46 +39,34 @@ const passwordPages: FastifyPluginAsyncTypebox = async (app) => {
     )
   }
 
-  app.get(
+  formPage(app, {
     path,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'showPassword',
-        tags: ['Account pages'],
-        summary: 'Page: change the password',
-        description: 'Links to the mail that sets a password if the account has none.',
-        response: sectionAnswers,
-      },
+    operation: 'Password',
+    config: ownAccount,
+    show: {
+      summary: 'change the password',
+      description: 'Links to the mail that sets a password if the account has none.',
+      page: (request, reply) => page(request, reply),
     },
-    (request, reply) => page(request, reply),
-  )
-
-  app.post(
-    path,
-    {
-      config: { ...ownAccount, alsoAnswers: [404, 429] },
-      schema: {
-        operationId: 'submitPassword',
-        tags: ['Account pages'],
-        summary: 'Form: change the password',
-        description: 'Like `PUT /user/password`. The form has one field for the new password.',
-        consumes: [formType],
-        body: Form,
-        response: { 303: Type.Null({ description: 'Back to the page.' }) },
-      },
-    },
-    (request, reply) =>
-      submitForm(reply, path, {
-        change: async () => {
-          const fields = { ...request.body, password_confirmation: request.body.password }
-          const body = checkBody(request, PasswordBody, fields)
-          await sendRenewed(request, reply, await changePassword(request, body))
-          return 'password_changed'
-        },
-        show: (errors, status) => page(request, reply, request.body, errors, status),
+    submit: {
+      config: { alsoAnswers: [404, 429] },
+      summary: 'change the password',
+      description: 'Like `PUT /user/password`. The form has one field for the new password.',
+      next: 'Back to the page.',
+      form: formOf('PasswordForm', {
+        current_password: 'The current password.',
+        password: 'The new password.',
+        revoke_tokens: '`1`: revoke API tokens and the access of applications too.',
       }),
-  )
+      async send(request, reply) {
+        const fields = { ...request.body, password_confirmation: request.body.password }
+        const body = checkBody(request, PasswordBody, fields)
+        await sendRenewed(request, reply, await changePassword(request, body))
+        return done(path, 'password_changed')
+      },
+      again: (request, reply, state) => page(request, reply, request.body, state),
+    },
+  })
 }
 
 export default passwordPages

@@ -6,13 +6,13 @@ import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
+import { type FormState, formOf, formPage, fresh, pageRoute } from '../../pages/form-page.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
-import { type FieldErrors, HttpError, notFound } from '../../platform/errors.ts'
-import { formType } from '../../platform/http/bodies.ts'
-import { uncheckedText } from '../../platform/http/fields.ts'
+import { type FieldErrors, notFound, validationFailed } from '../../platform/errors.ts'
+import { typedText, uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
 import { isEmail } from '../../platform/http/formats.ts'
 import { returnTarget } from '../../platform/http/return-to.ts'
@@ -31,19 +31,19 @@ const Query = Type.Object({
   error: uncheckedText('The error code of a failed sign-in.'),
 })
 
-const FormBody = Type.Object(
-  {
-    return_to: uncheckedText('A path of svc to continue to.'),
-    email: uncheckedText('The email address.'),
-    password: uncheckedText('The password.'),
-    remember: uncheckedText('`1`: keep the browser signed in.'),
-    code: uncheckedText('A TOTP code, instead of address and password.'),
-    recovery_code: uncheckedText('A recovery code, instead of `code`.'),
-  },
-  { title: 'SignInForm', additionalProperties: false },
-)
+const FormBody = formOf('SignInForm', {
+  return_to: 'A path of svc to continue to.',
+  email: 'The email address.',
+  password: 'The password.',
+  remember: '`1`: keep the browser signed in.',
+  code: 'A TOTP code, instead of address and password.',
+  recovery_code: 'A recovery code, instead of `code`.',
+})
 
 type Form = Static<typeof FormBody>
+
+/** Tests for the form with the code of a second factor. */
+const isSecond = (form: Form): boolean => 'code' in form || 'recovery_code' in form
 
 const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
 
@@ -56,7 +56,12 @@ function reasonOf(returnTo: string | null): TextName | null {
   return returnTo?.split('?')[0] === linkPage ? 'login.link_reason' : null
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+interface LoginPage {
+  form?: Form
+  notice?: TextName | null
+  alert?: TextName | null
+  isReauthentication?: boolean
+}
 
 /** Sign-in pages for password and second factor; they work without JavaScript. */
 const signInPages: FastifyPluginAsyncTypebox = async (app) => {
@@ -65,27 +70,15 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
   const loginPage = (
     reply: FastifyReply,
     returnTo: string | null,
-    {
-      errors = {},
-      form = {},
-      notice = null,
-      alert = null,
-      isReauthentication = false,
-    }: {
-      errors?: FieldErrors
-      form?: Form
-      notice?: TextName | null
-      alert?: TextName | null
-      isReauthentication?: boolean
-    },
-    status = 200,
+    { form = {}, notice = null, alert = null, isReauthentication = false }: LoginPage,
+    { errors, status } = fresh,
   ) =>
     reply.page(
       'login',
       {
         action: path,
         returnTo,
-        email: text(form.email),
+        email: typedText(form.email),
         remember: isSet(form.remember),
         errors,
         reason: reasonOf(returnTo),
@@ -106,7 +99,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     reply: FastifyReply,
     returnTo: string | null,
     { user }: UserWithPassword,
-    { errors = {}, status = 200 }: { errors?: FieldErrors; status?: number } = {},
+    { errors, status } = fresh,
   ) {
     const parts: PagePart[] = []
     for (const feature of app.features) {
@@ -121,114 +114,88 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
   const alertOf = (code: unknown): TextName | null =>
     app.features.flatMap(({ signInPage }) => signInPage?.alert?.(code) ?? [])[0] ?? null
 
-  app.get(
+  formPage(app, {
     path,
-    {
-      config: { access: { family: 'session', caller: 'guest' } },
-      schema: {
-        operationId: 'showSignIn',
-        tags: ['Pages'],
-        summary: 'Page: sign in',
-        description:
-          'Continues at `return_to` after the sign-in. Shows the form for the code while a second factor is pending.',
-        querystring: Query,
-        response: {
-          200: pageAnswers.page,
-          302: Type.Null({ description: "To `links.login`, the application's own page." }),
-          303: Type.Null({ description: 'Already signed in: to `return_to`.' }),
-        },
+    operation: 'SignIn',
+    config: { access: { family: 'session', caller: 'guest' } },
+    show: {
+      query: Query,
+      summary: 'sign in',
+      description:
+        'Continues at `return_to` after the sign-in. Shows the form for the code while a second factor is pending.',
+      response: {
+        200: pageAnswers.page,
+        302: Type.Null({ description: "To `links.login`, the application's own page." }),
+        303: Type.Null({ description: 'Already signed in: to `return_to`.' }),
+      },
+      async page(request, reply) {
+        const config = app.config.current()
+        const returnTo = returnTarget(config, request.query.return_to)
+        if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
+        await showDestination(reply, returnTo)
+        const isRestarted = request.query.restart !== undefined
+        const challenged = isRestarted ? null : await challengedUser(request)
+        if (challenged) return challengePage(reply, returnTo, challenged)
+        const isReauthentication = request.query.prompt === 'login'
+        if (request.caller && !isReauthentication) return redirectOn(reply, returnTo)
+        const notice = request.query.reset === undefined ? null : 'login.after_reset'
+        const alert = request.query.error === undefined ? null : alertOf(request.query.error)
+        const form = { email: typedText(request.query.login_hint) }
+        return loginPage(reply, returnTo, { notice, alert, isReauthentication, form })
       },
     },
-    async (request, reply) => {
-      const config = app.config.current()
-      const returnTo = returnTarget(config, request.query.return_to)
-      if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      await showDestination(reply, returnTo)
-      const isRestarted = request.query.restart !== undefined
-      const challenged = isRestarted ? null : await challengedUser(request)
-      if (challenged) return challengePage(reply, returnTo, challenged)
-      const isReauthentication = request.query.prompt === 'login'
-      if (request.caller && !isReauthentication) return redirectOn(reply, returnTo)
-      const notice = request.query.reset === undefined ? null : 'login.after_reset'
-      const alert = request.query.error === undefined ? null : alertOf(request.query.error)
-      return loginPage(reply, returnTo, {
-        notice,
-        alert,
-        isReauthentication,
-        form: { email: text(request.query.login_hint) },
-      })
-    },
-  )
-
-  app.post(
-    path,
-    {
+    submit: {
       // Errors show the form again.
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
-      schema: {
-        operationId: 'submitSignIn',
-        tags: ['Pages'],
-        summary: 'Form: sign in by password, then by second factor',
-        description:
-          'Send `email` and `password` first. If the account has a second factor, send `code` or `recovery_code` next, within ten minutes. Errors show the form again.',
-        consumes: [formType],
-        body: FormBody,
-        response: {
-          200: continuing,
-          303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
-        },
+      config: { alsoAnswers: [401] },
+      summary: 'sign in by password, then by second factor',
+      description:
+        'Send `email` and `password` first. If the account has a second factor, send `code` or `recovery_code` next, within ten minutes. Errors show the form again.',
+      response: { 200: continuing },
+      next: 'To `return_to` or the form for the second factor.',
+      form: FormBody,
+      async send(request, reply) {
+        const returnTo = returnTarget(app.config.current(), request.body.return_to)
+        await showDestination(reply, returnTo)
+        return isSecond(request.body) ? second(request, reply, returnTo) : first(request, reply, returnTo)
+      },
+      again(request, reply, state) {
+        const form = request.body
+        const returnTo = returnTarget(app.config.current(), form.return_to)
+        if (isSecond(form)) return askAgain(request, reply, returnTo, state)
+        return loginPage(reply, returnTo, { form }, state)
       },
     },
-    async (request, reply) => {
-      const form = request.body
-      const returnTo = returnTarget(app.config.current(), form.return_to)
-      await showDestination(reply, returnTo)
-      const isSecond = 'code' in form || 'recovery_code' in form
-      try {
-        return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)
-      } catch (error) {
-        if (!(error instanceof HttpError) || !error.errors) throw error
-        reply.headers(error.headers)
-        if (isSecond) return askAgain(request, reply, returnTo, { errors: error.errors, status: error.statusCode })
-        return loginPage(reply, returnTo, { errors: error.errors, form }, error.statusCode)
-      }
-    },
-  )
+  })
 
   async function first(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const form = request.body
-    const [email, password] = [text(form.email), text(form.password)]
+    const [email, password] = [typedText(form.email), typedText(form.password)]
     const errors: FieldErrors = {
       ...(isEmail(email) ? {} : { email: ['The email field must be a valid email address.'] }),
       ...(password === '' ? { password: ['The password field is required.'] } : {}),
     }
-    if (Object.keys(errors).length > 0) return loginPage(reply, returnTo, { errors, form }, 422)
+    if (Object.keys(errors).length > 0) throw validationFailed(errors)
     const found = await authenticate(request, { email, password, channel: 'page' })
-    if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
+    if (!found) return loginPage(reply, returnTo, { form }, { errors: wrongCredentials, status: 401 })
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)
     return outcome === 'challenged' ? reply.redirect(withReturn(path, returnTo), 303) : redirectOn(reply, returnTo)
   }
 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
-    const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
+    const proof = { code: typedText(request.body.code), recovery_code: typedText(request.body.recovery_code) }
     if (await completeChallenge(request, reply, proof)) return redirectOn(reply, returnTo)
     return askAgain(request, reply, returnTo, { errors: secondFactorErrors(proof), status: 422 })
   }
 
   /** Shows the challenge again; if it has expired, the user starts over. */
-  async function askAgain(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    returnTo: string | null,
-    failure: { errors: FieldErrors; status: number },
-  ) {
+  async function askAgain(request: FastifyRequest, reply: FastifyReply, returnTo: string | null, state: FormState) {
     const challenged = await challengedUser(request)
-    if (challenged) return challengePage(reply, returnTo, challenged, failure)
+    if (challenged) return challengePage(reply, returnTo, challenged, state)
     const email = await lateAddress(request)
     if (email === null) return reply.redirect(withReturn(path, returnTo), 303)
     const form = { email, remember: request.session.pendingLogin?.remember ? '1' : '' }
-    return loginPage(reply, returnTo, { alert: 'login.challenge_expired', form }, 422)
+    return loginPage(reply, returnTo, { alert: 'login.challenge_expired', form }, { errors: {}, status: 422 })
   }
 
   // Addresses that people type or remember from other servers. Their POST routes are for programs.
@@ -257,30 +224,25 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     )
   }
 
-  app.get(
-    '/two-factor-challenge',
-    {
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
-      schema: {
-        operationId: 'showTwoFactorChallenge',
-        tags: ['Pages'],
-        summary: 'Page: second factor of a pending sign-in',
-        description: '404 unless `app.frontend_url` equals `app.url`.',
-        querystring: Query,
-        response: {
-          200: pageAnswers.page,
-          302: Type.Null({ description: 'To the sign-in page: no second factor is pending.' }),
-        },
-      },
+  pageRoute(app, {
+    path: '/two-factor-challenge',
+    operation: 'TwoFactorChallenge',
+    config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
+    query: Query,
+    summary: 'second factor of a pending sign-in',
+    description: '404 unless `app.frontend_url` equals `app.url`.',
+    response: {
+      200: pageAnswers.page,
+      302: Type.Null({ description: 'To the sign-in page: no second factor is pending.' }),
     },
-    async (request, reply) => {
+    async page(request, reply) {
       if (!isOwnFrontEnd(app.config.current())) throw notFound()
       const returnTo = returnTarget(app.config.current(), request.query.return_to)
       const challenged = await challengedUser(request)
       if (challenged) return challengePage(reply, returnTo, challenged)
       return reply.redirect(withReturn(path, returnTo), 302)
     },
-  )
+  })
 }
 
 export default signInPages

@@ -1,20 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireUser } from '../../auth/access/caller.ts'
 import { findTwoFactor } from '../../identity/two-factor.ts'
-import { addAccountPages, ownAccount, sectionAnswers } from '../../pages/account/account-pages.ts'
+import { addAccountPages, ownAccount } from '../../pages/account/account-pages.ts'
+import { formOf, formPage, sectionAnswers } from '../../pages/form-page.ts'
 import { pageAnswers } from '../../pages/pages.ts'
 import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { validationFailed } from '../../platform/errors.ts'
 import { formType } from '../../platform/http/bodies.ts'
-import { uncheckedText } from '../../platform/http/fields.ts'
-import { Type } from '../../platform/json-schema.ts'
 import { regenerate } from './change.ts'
 import { codesPath, downloadPath, recentPassword, section, shownCodes } from './pages/section.ts'
 
-const DownloadForm = Type.Object(
-  { codes: uncheckedText('The codes of the page, separated by spaces.') },
-  { title: 'RecoveryCodesForm', additionalProperties: false },
-)
+const DownloadForm = formOf('RecoveryCodesForm', { codes: 'The codes of the page, separated by spaces.' })
 
 const outdated = 'These recovery codes are no longer valid. Create new ones.'
 
@@ -23,44 +19,32 @@ const recoveryCodePages: FastifyPluginAsyncTypebox = async (app) => {
   await addAccountPages(app, 'two-factor')
   const sensitive = { ...ownAccount, recentPassword }
 
-  app.get(
-    codesPath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'showRecoveryCodes',
-        tags: ['Account pages'],
-        summary: 'Page: new recovery codes',
-        description: 'Asks before it replaces the recovery codes.',
-        response: sectionAnswers,
+  formPage(app, {
+    path: codesPath,
+    operation: 'RecoveryCodes',
+    config: sensitive,
+    show: {
+      summary: 'new recovery codes',
+      description: 'Asks before it replaces the recovery codes.',
+      async page(request, reply) {
+        const stored = await findTwoFactor(app.database, requireUser(request).id)
+        if (!stored?.confirmed) return reply.redirect(section, 303)
+        return reply.page('account-recovery-codes-new', { action: codesPath, backHref: section })
       },
     },
-    async (request, reply) => {
-      const stored = await findTwoFactor(app.database, requireUser(request).id)
-      if (!stored?.confirmed) return reply.redirect(section, 303)
-      return reply.page('account-recovery-codes-new', { action: codesPath, backHref: section })
-    },
-  )
-
-  app.post(
-    codesPath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'submitRecoveryCodes',
-        tags: ['Account pages'],
-        summary: 'Form: replace the recovery codes',
-        description: 'Like `POST /user/two-factor-recovery-codes`. Shows the new codes, which no page shows again.',
-        response: { 200: pageAnswers.page, 303: Type.Null({ description: 'To the section: no second factor.' }) },
+    submit: {
+      summary: 'replace the recovery codes',
+      description: 'Like `POST /user/two-factor-recovery-codes`. Shows the new codes, which no page shows again.',
+      response: { 200: pageAnswers.page },
+      next: 'To the section: no second factor.',
+      async send(request, reply) {
+        const user = requireUser(request)
+        if (!(await findTwoFactor(app.database, user.id))?.confirmed) return section
+        await regenerate(request, user)
+        return reply.page('account-recovery-codes', await shownCodes(request))
       },
     },
-    async (request, reply) => {
-      const user = requireUser(request)
-      if (!(await findTwoFactor(app.database, user.id))?.confirmed) return reply.redirect(section, 303)
-      await regenerate(request, user)
-      return reply.page('account-recovery-codes', await shownCodes(request))
-    },
-  )
+  })
 
   app.post(
     downloadPath,

@@ -1,12 +1,12 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../../platform/config/schema.ts'
 import { type AccountPageName, accountPageNames } from '../../platform/config/sections/accounts.ts'
-import { type FieldErrors, HttpError, notFound } from '../../platform/errors.ts'
-import { Type } from '../../platform/json-schema.ts'
+import { type HttpError, notFound } from '../../platform/errors.ts'
+
 import { withReturn } from '../continuation.ts'
 import { accountPage, confirmPage, signInPage, signOutPath } from '../links.ts'
 import type { PageMenu } from '../page-data.ts'
-import { addPages, pageAnswers } from '../pages.ts'
+import { addPages } from '../pages.ts'
 import { isTextName, textsOf } from '../texts.ts'
 
 /** What a feature adds to the account pages. */
@@ -43,16 +43,6 @@ export const ownAccount = {
 
 /** Configuration of routes that require a verified address where the configuration does. */
 export const verifiedAccount = { access: ownAccount.access, alsoAnswers: ownAccount.alsoAnswers } as const
-
-/** Responses of every page, for the API description. */
-export const sectionAnswers = {
-  200: pageAnswers.page,
-  302: Type.Null({ description: 'To `links.account`, the page of the application.' }),
-  303: Type.Null({
-    description:
-      'To the sign-in page, or to `/account/confirm` if the page requires a recent confirmation. Both return to the page.',
-  }),
-}
 
 /**
  * Adds to a scope what every section of the account pages needs, or their overview (null): the menu, and redirects to the
@@ -109,24 +99,5 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
   }
 }
 
-interface FormSteps {
-  change: () => Promise<string>
-  /** Shows the form with errors. Default: an error page. */
-  show?: (errors: FieldErrors, status: number) => FastifyReply | Promise<void>
-}
-
-/**
- * Makes the change of a form, then redirects to `next` with a notice: the text `account.done_<name>`, whose name the
- * change returns. Shows the form again if the change throws errors of its fields.
- */
-export async function submitForm(reply: FastifyReply, next: string, { change, show }: FormSteps): Promise<void> {
-  try {
-    reply.redirect(`${next}?done=${await change()}`, 303)
-  } catch (error) {
-    if (!show || !(error instanceof HttpError) || !error.errors) throw error
-    reply.headers(error.headers)
-    await show(error.errors, error.statusCode)
-  }
-  // Resolves when the response is sent.
-  await reply
-}
+/** The address of a page with a notice: the text `account.done_<name>`. */
+export const done = (path: string, name: string): string => `${path}?done=${name}`

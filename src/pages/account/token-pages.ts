@@ -1,15 +1,13 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../platform/config/schema.ts'
 import type { AccountPageName } from '../../platform/config/sections/accounts.ts'
-import { type FieldErrors, HttpError } from '../../platform/errors.ts'
-import { formType } from '../../platform/http/bodies.ts'
-import { uncheckedText, uncheckedTexts } from '../../platform/http/fields.ts'
+import { typedText, uncheckedText, uncheckedTexts } from '../../platform/http/fields.ts'
 import { textsOf } from '../../platform/http/texts.ts'
 import { type Static, type TObject, type TString, Type } from '../../platform/json-schema.ts'
+import { formPage, formRoute, fresh, pageRoute, sectionAnswers } from '../form-page.ts'
 import type { PageData } from '../page-data.ts'
 import { pageAnswers } from '../pages.ts'
-import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from './account-pages.ts'
+import { addAccountPages, done, sectionPath, verifiedAccount } from './account-pages.ts'
 import { ListQuery, listPage } from './list-page.ts'
 
 const TokenForm = Type.Object(
@@ -67,22 +65,15 @@ export async function addTokenPages(app: FastifyInstance, section: TokenSection)
   const path = sectionPath(sectionName)
   const newPath = `${path}/new`
   await addAccountPages(app, sectionName)
-  const routes = app.withTypeProvider<TypeBoxTypeProvider>()
 
-  routes.get(
+  pageRoute(app, {
     path,
-    {
-      config: verifiedAccount,
-      schema: {
-        operationId: `show${operation}s`,
-        tags: ['Account pages'],
-        summary: `Page: ${title}s`,
-        description: `Like \`GET ${section.listPath}\`, newest first.`,
-        querystring: ListQuery,
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) => {
+    operation: `${operation}s`,
+    config: verifiedAccount,
+    query: ListQuery,
+    summary: `${title}s`,
+    description: `Like \`GET ${section.listPath}\`, newest first.`,
+    async page(request, reply) {
       const text = textsOf(request)
       const { entries, nextHref } = listPage(path, await section.list(request), request.query.after)
       return reply.page('account-token-list', {
@@ -94,22 +85,16 @@ export async function addTokenPages(app: FastifyInstance, section: TokenSection)
         nextHref,
       })
     },
-  )
+  })
 
-  function form(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    typed: TypedToken = {},
-    errors: FieldErrors = {},
-    status = 200,
-  ) {
+  function form(request: FastifyRequest, reply: FastifyReply, typed: TypedToken = {}, { errors, status } = fresh) {
     const chosen = textList(typed.abilities)
     return reply.page(
       'account-token-new',
       {
         title: textsOf(request)(`account-${sectionName}.new`),
         action: newPath,
-        name: typeof typed.name === 'string' ? typed.name : '',
+        name: typedText(typed.name),
         choices: section.choices(request).map((choice) => ({ ...choice, isChosen: chosen.includes(choice.value) })),
         ...section.lifetimes(typed),
         errors,
@@ -119,63 +104,40 @@ export async function addTokenPages(app: FastifyInstance, section: TokenSection)
     )
   }
 
-  routes.get(
-    newPath,
-    {
-      config: confirmed,
-      schema: {
-        operationId: `show${operation}Form`,
-        tags: ['Account pages'],
-        summary: `Page: create ${section.article} ${title}`,
-        description: 'Asks for the password first with `tokens.confirm_password`.',
-        response: sectionAnswers,
-      },
+  formPage(app, {
+    path: newPath,
+    operation: `${operation}Form`,
+    config: confirmed,
+    show: {
+      summary: `create ${section.article} ${title}`,
+      description: 'Asks for the password first with `tokens.confirm_password`.',
+      page: (request, reply) => form(request, reply),
     },
-    async (request, reply) => form(request, reply),
-  )
-
-  routes.post(
-    newPath,
-    {
-      config: confirmed,
-      schema: {
-        operationId: `submit${operation}Form`,
-        tags: ['Account pages'],
-        summary: `Form: create ${section.article} ${title}`,
-        description: `Like \`POST ${section.createPath}\`. The response shows the token once.`,
-        consumes: [formType],
-        body: TokenForm,
-        response: { 200: pageAnswers.page, 303: sectionAnswers[303] },
-      },
-    },
-    async (request, reply) => {
-      try {
+    submit: {
+      summary: `create ${section.article} ${title}`,
+      description: `Like \`POST ${section.createPath}\`. The response shows the token once.`,
+      response: { 200: pageAnswers.page, 303: sectionAnswers[303] },
+      form: TokenForm,
+      async send(request, reply) {
         const created = await section.create(request, request.body, textList(request.body.abilities))
         // The page is the response to the form, so that the token is in no URL, cookie or row.
         return reply.page('account-token', { ...created, backHref: path })
-      } catch (error) {
-        if (!(error instanceof HttpError) || !error.errors) throw error
-        return form(request, reply, request.body, error.errors, error.statusCode)
-      }
-    },
-  )
-
-  routes.post(
-    `${path}/:id/revoke`,
-    {
-      config: verifiedAccount,
-      schema: {
-        operationId: `submit${operation}Revocation`,
-        tags: ['Account pages'],
-        summary: `Form: revoke ${section.article} ${title}`,
-        description: `Like \`DELETE ${section.listPath}/{id}\`. 404 for tokens of other users.`,
-        params: section.params,
-        response: { 303: Type.Null({ description: 'Back to the page.' }) },
       },
+      again: (request, reply, state) => form(request, reply, request.body, state),
     },
-    async (request, reply) => {
+  })
+
+  formRoute(app, {
+    path: `${path}/:id/revoke`,
+    operation: `${operation}Revocation`,
+    config: verifiedAccount,
+    params: section.params,
+    summary: `revoke ${section.article} ${title}`,
+    description: `Like \`DELETE ${section.listPath}/{id}\`. 404 for tokens of other users.`,
+    next: 'Back to the page.',
+    async send(request) {
       await section.revoke(request, request.params.id)
-      return reply.redirect(`${path}?done=token_revoked`, 303)
+      return done(path, 'token_revoked')
     },
-  )
+  })
 }

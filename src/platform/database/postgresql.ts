@@ -90,7 +90,13 @@ export async function preparePostgresql(
     log,
     usesStatements = true,
     patience = 0,
-  }: { log?: MigrationLog | undefined; usesStatements?: boolean; patience?: number | undefined } = {},
+    folder = migrationsFolder('postgresql'),
+  }: {
+    log?: MigrationLog | undefined
+    usesStatements?: boolean
+    patience?: number | undefined
+    folder?: string
+  } = {},
 ): Promise<void> {
   const connect = async (options: pg.ClientConfig = {}) => {
     const client = new pg.Client({
@@ -105,7 +111,7 @@ export async function preparePostgresql(
   const client = await connectWithin(patience, connect, log)
   try {
     if (usesStatements) await requireStatements(client, () => connect({ query_timeout: 2_000 }))
-    await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log, connect })
+    await migratePostgresql(client, { folder, log, connect })
   } finally {
     await client.end()
   }

@@ -36,3 +36,6 @@ export const uncheckedText = (description: string, type: string | string[] = 'st
 /** Texts of a field that a form sends any number of times, checked by the handler. */
 export const uncheckedTexts = (description: string) =>
   Type.Optional(Type.Unknown({ description, [apiSchema]: { type: 'array', items: { type: 'string' } } }))
+
+/** Text of a field that the handler checks itself; empty if the form sent something else. */
+export const typedText = (value: unknown): string => (typeof value === 'string' ? value : '')

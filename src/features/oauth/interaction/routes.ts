@@ -10,7 +10,7 @@ import { allowApp } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { HttpError } from '../../../platform/errors.ts'
 import { formType } from '../../../platform/http/bodies.ts'
-import { uncheckedText } from '../../../platform/http/fields.ts'
+import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
 import { languageOf } from '../../../platform/http/language.ts'
 import { isNavigation } from '../../../platform/http/navigation.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -38,8 +38,6 @@ const AnswerBody = Type.Object(
   },
   { title: 'ConsentForm', additionalProperties: false },
 )
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Pages where an authorization needs the user: sign-in, second factor and consent. */
 const interactions: FastifyPluginAsyncTypebox = async (app) => {
@@ -102,7 +100,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       const signedIn = signedInOf(request)
       const { code, recovery_code, decision } = request.body
       if (code !== undefined || recovery_code !== undefined) {
-        const proof = { code: text(code), recovery_code: text(recovery_code) }
+        const proof = { code: typedText(code), recovery_code: typedText(recovery_code) }
         const refused = await proveCode(oauthServer, details, signedIn, request, proof)
         if (!refused) return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
         return stepUpPage(reply.headers(refused.headers), details, refused.factors, refused)

@@ -7,6 +7,7 @@ import { checkTokenSignIn } from '../../../auth/sign-in/token-sign-in.ts'
 import { eventContext, recordEvent } from '../../../identity/events.ts'
 import { lockAndCheckAccount } from '../../../identity/lock.ts'
 import type { Config } from '../../../platform/config/schema.ts'
+import { typedText } from '../../../platform/http/fields.ts'
 import { isEmail } from '../../../platform/http/formats.ts'
 import { acrOf } from '../authentication-context.ts'
 import { chooseTarget } from '../clients/choose-target.ts'
@@ -20,8 +21,6 @@ const gty = 'password'
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-
 const refused = (description = 'The user credentials were incorrect.') =>
   new errors.CustomOIDCProviderError('invalid_grant', description)
 
@@ -33,9 +32,9 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const { provider, client, params } = ctx.oidc
   if (!client) throw new errors.InvalidClient('client is invalid')
   const registered = registry.client(client.clientId)
-  const [username, password, otp] = [text(params?.username), text(params?.password), text(params?.otp)]
+  const [username, password, otp] = [typedText(params?.username), typedText(params?.password), typedText(params?.otp)]
   if (username === '' || password === '') throw new errors.InvalidRequest('username and password are required')
-  const asked = text(params?.scope) || registry.defaultScope(client.clientId, params?.resource)
+  const asked = typedText(params?.scope) || registry.defaultScope(client.clientId, params?.resource)
   const scopes = [...new Set(asked.split(' ').filter((name) => name !== ''))]
   const target = chooseTarget(registry.targets(client.clientId), scopes, params?.resource)
 

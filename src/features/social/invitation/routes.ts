@@ -1,8 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsync } from 'fastify'
 import { findInvitation, invitationPageOf, invitationPath } from '../../../identity/invitations.ts'
 import { continuing } from '../../../pages/after-form.ts'
+import { formOf, formRoute } from '../../../pages/form-page.ts'
 import { addPages } from '../../../pages/pages.ts'
-import { formType } from '../../../platform/http/bodies.ts'
 import { Type } from '../../../platform/json-schema.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
@@ -13,33 +13,25 @@ const Params = Type.Object({
   ...LinkParams.properties,
 })
 
-const Form = Type.Object({}, { title: 'ProviderInvitationForm', additionalProperties: false })
-
 /** The buttons of providers on the page of an invitation. */
-const invitationRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
+const invitationRoutes: FastifyPluginAsync<LinkOptions> = async (app, { begin, providerOf }) => {
   await addPages(app)
 
-  app.post(
-    `${invitationPath}/providers/:id`,
-    {
-      config: { access: { family: 'session', caller: 'guest' }, limit: 'register', alsoAnswers: [404] },
-      schema: {
-        operationId: 'acceptInvitationWithProvider',
-        tags: ['Pages'],
-        summary: 'Form: accept an invitation with an account at a provider',
-        description:
-          'The response is a page that continues to the provider. After the sign-in there, the callback creates the account with a verified address, links the account at the provider, and signs the browser in. The address at the provider does not matter. An invitation works once.',
-        params: Params,
-        consumes: [formType],
-        body: Form,
-        response: { 200: continuing },
-      },
-    },
-    async (request, reply) => {
+  formRoute(app, {
+    path: `${invitationPath}/providers/:id`,
+    operation: 'ProviderInvitation',
+    config: { access: { family: 'session', caller: 'guest' }, limit: 'register', alsoAnswers: [404] },
+    params: Params,
+    summary: 'accept an invitation with an account at a provider',
+    description:
+      'The response is a page that continues to the provider. After the sign-in there, the callback creates the account with a verified address, links the account at the provider, and signs the browser in. The address at the provider does not matter. An invitation works once.',
+    response: { 200: continuing },
+    form: formOf('ProviderInvitationForm', {}),
+    async send(request, reply) {
       const { token, id } = request.params
       const provider = providerOf(id)
       const page = invitationPageOf(token)
-      if (!(await findInvitation(app, token, app.clock.now()))) return reply.redirect(page, 303)
+      if (!(await findInvitation(app, token, app.clock.now()))) return page
       const place = {
         mode: 'page',
         isReauthentication: false,
@@ -48,14 +40,13 @@ const invitationRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { b
         session: null,
       } as const
       try {
-        const href = await begin(request, reply, provider, { ...place, intent: 'invitation', invitation: token })
-        return reply.redirect(href, 303)
+        return await begin(request, reply, provider, { ...place, intent: 'invitation', invitation: token })
       } catch (error) {
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })
-        return reply.redirect(`${page}?error=${code}`, 303)
+        return `${page}?error=${code}`
       }
     },
-  )
+  })
 }
 
 export default invitationRoutes

@@ -1,12 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf, requireUser } from '../../../auth/access/caller.ts'
 import { confirmationAge } from '../../../auth/sign-in/recent-password.ts'
-import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../../pages/account/account-pages.ts'
+import { addAccountPages, done, sectionPath, verifiedAccount } from '../../../pages/account/account-pages.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { withReturn } from '../../../pages/continuation.ts'
+import { formRoute, pageRoute, sectionAnswers } from '../../../pages/form-page.ts'
 import { confirmPage } from '../../../pages/links.ts'
-import { HttpError, notFound } from '../../../platform/errors.ts'
+import { notFound } from '../../../platform/errors.ts'
 import { uncheckedText } from '../../../platform/http/fields.ts'
 import { textsOf } from '../../../platform/http/texts.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -25,7 +25,7 @@ const path = sectionPath('providers')
 const confirmed = { ...verifiedAccount, recentPassword: () => true }
 
 /** The section with the linked provider accounts. */
-const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
+const linkPages: FastifyPluginAsync<LinkOptions> = async (app, { begin, providerOf }) => {
   await addAccountPages(app, 'providers')
 
   async function page(request: FastifyRequest, reply: FastifyReply, errors: readonly string[] = [], status = 200) {
@@ -52,43 +52,32 @@ const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, p
     )
   }
 
-  app.get(
+  pageRoute(app, {
     path,
-    {
-      config: verifiedAccount,
-      schema: {
-        operationId: 'showProviders',
-        tags: ['Account pages'],
-        summary: 'Page: linked provider accounts',
-        description: 'Like `GET /user/social-accounts`. Asks for the password before changes.',
-        querystring: Type.Object({ error: uncheckedText('Why linking failed.') }),
-        response: sectionAnswers,
-      },
-    },
-    (request, reply) => {
+    operation: 'Providers',
+    config: verifiedAccount,
+    query: Type.Object({ error: uncheckedText('Why linking failed.') }),
+    summary: 'linked provider accounts',
+    description: 'Like `GET /user/social-accounts`. Asks for the password before changes.',
+    page(request, reply) {
       const { error } = request.query
       const text = textsOf(request)
       if (!isSocialFailure(error)) return page(request, reply)
       const isTaken = error === 'account_exists'
       return page(request, reply, [text(isTaken ? 'account-providers.taken' : 'account-providers.failed')])
     },
-  )
+  })
 
-  app.post(
-    `${path}/:id/link`,
-    {
-      config: { ...confirmed, alsoAnswers: [404] },
-      schema: {
-        operationId: 'submitProviderLink',
-        tags: ['Account pages'],
-        summary: 'Form: link a provider account',
-        description:
-          'Like `POST /user/social-accounts/{id}`. The response is a page that continues to the provider, because browsers apply the `form-action` of a page to redirects.',
-        params: LinkParams,
-        response: { 200: continuing, 303: sectionAnswers[303] },
-      },
-    },
-    async (request, reply) => {
+  formRoute(app, {
+    path: `${path}/:id/link`,
+    operation: 'ProviderLink',
+    config: { ...confirmed, alsoAnswers: [404] },
+    params: LinkParams,
+    summary: 'link a provider account',
+    description:
+      'Like `POST /user/social-accounts/{id}`. The response is a page that continues to the provider, because browsers apply the `form-action` of a page to redirects.',
+    response: { 200: continuing, 303: sectionAnswers[303] },
+    async send(request, reply) {
       const provider = providerOf(request.params.id)
       if (!provider.config.link) throw notFound()
       const { credentialId: session } = callerOf(request)
@@ -101,39 +90,29 @@ const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, p
         session,
       } as const
       try {
-        const href = await begin(request, reply, provider, flow)
-        return reply.redirect(href, 303)
+        return await begin(request, reply, provider, flow)
       } catch (error) {
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })
-        return reply.redirect(`${path}?error=${code}`, 303)
+        return `${path}?error=${code}`
       }
     },
-  )
+  })
 
-  app.post(
-    `${path}/:id/unlink`,
-    {
-      config: { ...confirmed, alsoAnswers: [404, 422] },
-      schema: {
-        operationId: 'submitProviderUnlink',
-        tags: ['Account pages'],
-        summary: 'Form: unlink a provider account',
-        description:
-          'Like `DELETE /user/social-accounts/{id}`. The page says why the last way to sign in cannot be removed.',
-        params: UnlinkParams,
-        response: { 303: Type.Null({ description: 'Back to the page.' }) },
-      },
+  formRoute(app, {
+    path: `${path}/:id/unlink`,
+    operation: 'ProviderUnlink',
+    config: { ...confirmed, alsoAnswers: [404, 422] },
+    params: UnlinkParams,
+    summary: 'unlink a provider account',
+    description:
+      'Like `DELETE /user/social-accounts/{id}`. The page says why the last way to sign in cannot be removed.',
+    next: 'Back to the page.',
+    async send(request) {
+      await unlink(request, BigInt(request.params.id))
+      return done(path, 'unlinked')
     },
-    async (request, reply) => {
-      try {
-        await unlink(request, BigInt(request.params.id))
-        return reply.redirect(`${path}?done=unlinked`, 303)
-      } catch (error) {
-        if (!(error instanceof HttpError) || !error.errors) throw error
-        return page(request, reply, Object.values(error.errors).flat(), error.statusCode)
-      }
-    },
-  )
+    again: (request, reply, { errors, status }) => page(request, reply, Object.values(errors).flat(), status),
+  })
 }
 
 export default linkPages

@@ -1,13 +1,11 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
 import { findTwoFactor } from '../../../identity/two-factor.ts'
-import { addAccountPages, ownAccount, sectionAnswers, submitForm } from '../../../pages/account/account-pages.ts'
+import { addAccountPages, done, ownAccount } from '../../../pages/account/account-pages.ts'
 import { withReturn } from '../../../pages/continuation.ts'
+import { formOf, formPage, formRoute, fresh, pageRoute } from '../../../pages/form-page.ts'
 import { pageAnswers } from '../../../pages/pages.ts'
-import { type FieldErrors, HttpError } from '../../../platform/errors.ts'
-import { formType } from '../../../platform/http/bodies.ts'
 import { uncheckedText } from '../../../platform/http/fields.ts'
 import { isSet } from '../../../platform/http/flag.ts'
 import { returnTarget } from '../../../platform/http/return-to.ts'
@@ -16,24 +14,11 @@ import { disable, enable } from '../change.ts'
 import { setupOf } from '../setup.ts'
 import { codesPath, confirmPath, disablePath, recentPassword, section, setupPath, shownCodes } from './section.ts'
 
-const returnField = uncheckedText('Where to continue after the setup.')
-const Query = Type.Object({ return_to: returnField })
-
-const StartForm = Type.Object(
-  {
-    return_to: returnField,
-    restart: uncheckedText('`1`: replaces a second factor that is not confirmed.'),
-  },
-  { title: 'TwoFactorSetupForm', additionalProperties: false },
-)
-
-const CodeForm = Type.Object(
-  { return_to: returnField, code: uncheckedText('Six digits of the authenticator app.') },
-  { title: 'TwoFactorConfirmationForm', additionalProperties: false },
-)
+const returnTo = 'Where to continue after the setup.'
+const Query = Type.Object({ return_to: uncheckedText(returnTo) })
 
 /** The section with the authenticator app: its state, setup and removal. */
-const twoFactorPages: FastifyPluginAsyncTypebox = async (app) => {
+const twoFactorPages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'two-factor')
   const sensitive = { ...ownAccount, recentPassword }
 
@@ -45,8 +30,7 @@ const twoFactorPages: FastifyPluginAsyncTypebox = async (app) => {
     request: FastifyRequest,
     reply: FastifyReply,
     returnTo: string | null,
-    errors: FieldErrors = {},
-    status = 200,
+    { errors, status } = fresh,
   ): Promise<FastifyReply> {
     const backHref = withReturn(section, returnTo)
     if ((await factorOf(request))?.confirmed) return reply.redirect(backHref, 303)
@@ -65,21 +49,15 @@ const twoFactorPages: FastifyPluginAsyncTypebox = async (app) => {
     )
   }
 
-  app.get(
-    section,
-    {
-      config: ownAccount,
-      schema: {
-        operationId: 'showTwoFactor',
-        tags: ['Account pages'],
-        summary: 'Page: two-factor authentication',
-        description:
-          'Whether the user has a second factor, and how many recovery codes are left. The guard redirects browsers here if a rule requires a second factor.',
-        querystring: Query,
-        response: sectionAnswers,
-      },
-    },
-    async (request, reply) => {
+  pageRoute(app, {
+    path: section,
+    operation: 'TwoFactor',
+    config: ownAccount,
+    query: Query,
+    summary: 'two-factor authentication',
+    description:
+      'Whether the user has a second factor, and how many recovery codes are left. The guard redirects browsers here if a rule requires a second factor.',
+    async page(request, reply) {
       const stored = await factorOf(request)
       const returnTo = targetOf(request.query)
       const state = stored?.confirmed ? 'on' : stored?.secret ? 'pending' : 'off'
@@ -92,109 +70,73 @@ const twoFactorPages: FastifyPluginAsyncTypebox = async (app) => {
         disableHref: disablePath,
       })
     },
-  )
+  })
 
-  app.get(
-    setupPath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'showTwoFactorSetup',
-        tags: ['Account pages'],
-        summary: 'Page: set up the second factor',
-        description: 'Shows the QR code and the secret until a code confirms them.',
-        querystring: Query,
-        response: sectionAnswers,
+  formPage(app, {
+    path: setupPath,
+    operation: 'TwoFactorSetup',
+    config: sensitive,
+    show: {
+      query: Query,
+      summary: 'set up the second factor',
+      description: 'Shows the QR code and the secret until a code confirms them.',
+      page: (request, reply) => setupPage(request, reply, targetOf(request.query)),
+    },
+    submit: {
+      summary: 'create the secret of the second factor',
+      description: 'Like `POST /user/two-factor-authentication`. Never replaces a confirmed second factor.',
+      next: 'To the page with the QR code.',
+      form: formOf('TwoFactorSetupForm', {
+        return_to: returnTo,
+        restart: '`1`: replaces a second factor that is not confirmed.',
+      }),
+      async send(request) {
+        await enable(request, requireUser(request), isSet(request.body.restart) ? 'unconfirmed' : 'none')
+        return withReturn(setupPath, targetOf(request.body))
       },
     },
-    (request, reply) => setupPage(request, reply, targetOf(request.query)),
-  )
+  })
 
-  app.post(
-    setupPath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'submitTwoFactorSetup',
-        tags: ['Account pages'],
-        summary: 'Form: create the secret of the second factor',
-        description: 'Like `POST /user/two-factor-authentication`. Never replaces a confirmed second factor.',
-        consumes: [formType],
-        body: StartForm,
-        response: { 303: Type.Null({ description: 'To the page with the QR code.' }) },
-      },
-    },
-    async (request, reply) => {
-      await enable(request, requireUser(request), isSet(request.body.restart) ? 'unconfirmed' : 'none')
-      return reply.redirect(withReturn(setupPath, targetOf(request.body)), 303)
-    },
-  )
-
-  app.post(
-    confirmPath,
-    {
-      config: { ...sensitive, alsoAnswers: [404, 429] },
-      schema: {
-        operationId: 'submitTwoFactorCode',
-        tags: ['Account pages'],
-        summary: 'Form: confirm the second factor',
-        description:
-          'Like `POST /user/confirmed-two-factor-authentication`. Shows the recovery codes, which no page shows again.',
-        consumes: [formType],
-        body: CodeForm,
-        response: { 200: pageAnswers.page, 303: Type.Null({ description: 'Already confirmed: to the section.' }) },
-      },
-    },
-    async (request, reply) => {
+  formRoute(app, {
+    path: confirmPath,
+    operation: 'TwoFactorCode',
+    config: { ...sensitive, alsoAnswers: [404, 429] },
+    summary: 'confirm the second factor',
+    description:
+      'Like `POST /user/confirmed-two-factor-authentication`. Shows the recovery codes, which no page shows again.',
+    response: { 200: pageAnswers.page },
+    next: 'Already confirmed: to the section.',
+    form: formOf('TwoFactorConfirmationForm', { return_to: returnTo, code: 'Six digits of the authenticator app.' }),
+    async send(request, reply) {
       const { code } = request.body
       const returnTo = targetOf(request.body)
       const proof = { code: typeof code === 'string' ? code : null }
-      try {
-        const isConfirmed = await app.secondFactor.confirm(request, requireUser(request), proof)
-        if (!isConfirmed) return await setupPage(request, reply, returnTo, secondFactorErrors({}), 422)
-      } catch (error) {
-        if (!(error instanceof HttpError) || !error.errors) throw error
-        return setupPage(request, reply.headers(error.headers), returnTo, error.errors, error.statusCode)
-      }
-      return reply.page('account-recovery-codes', await shownCodes(request, returnTo ?? section))
+      if (await app.secondFactor.confirm(request, requireUser(request), proof))
+        return reply.page('account-recovery-codes', await shownCodes(request, returnTo ?? section))
+      return setupPage(request, reply, returnTo, { errors: secondFactorErrors({}), status: 422 })
     },
-  )
+    again: (request, reply, state) => setupPage(request, reply, targetOf(request.body), state),
+  })
 
-  app.get(
-    disablePath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'showTwoFactorRemoval',
-        tags: ['Account pages'],
-        summary: 'Page: disable the second factor',
-        description: 'Asks before it disables the second factor.',
-        response: sectionAnswers,
+  formPage(app, {
+    path: disablePath,
+    operation: 'TwoFactorRemoval',
+    config: sensitive,
+    show: {
+      summary: 'disable the second factor',
+      description: 'Asks before it disables the second factor.',
+      page: (_request, reply) => reply.page('account-two-factor-disable', { action: disablePath, backHref: section }),
+    },
+    submit: {
+      summary: 'disable the second factor',
+      description: 'Like `DELETE /user/two-factor-authentication`.',
+      next: 'To the section.',
+      async send(request) {
+        await disable(request, requireUser(request))
+        return done(section, 'two_factor_disabled')
       },
     },
-    async (_request, reply) => reply.page('account-two-factor-disable', { action: disablePath, backHref: section }),
-  )
-
-  app.post(
-    disablePath,
-    {
-      config: sensitive,
-      schema: {
-        operationId: 'submitTwoFactorRemoval',
-        tags: ['Account pages'],
-        summary: 'Form: disable the second factor',
-        description: 'Like `DELETE /user/two-factor-authentication`.',
-        response: { 303: Type.Null({ description: 'To the section.' }) },
-      },
-    },
-    (request, reply) =>
-      submitForm(reply, section, {
-        change: async () => {
-          await disable(request, requireUser(request))
-          return 'two_factor_disabled'
-        },
-      }),
-  )
+  })
 }
 
 export default twoFactorPages
