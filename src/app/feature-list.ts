@@ -3,6 +3,7 @@ import { accountFeature } from '../features/account/feature.ts'
 import { activeSessionsFeature } from '../features/active-sessions/feature.ts'
 import { activityFeature } from '../features/activity/feature.ts'
 import { adminFeature } from '../features/admin/feature.ts'
+import { apiDescriptionFeature } from '../features/api-description/feature.ts'
 import { appLinksFeature } from '../features/app-links/feature.ts'
 import { assetsFeature } from '../features/assets/feature.ts'
 import { diagnoseFeature } from '../features/diagnose/feature.ts'
@@ -10,6 +11,7 @@ import { emailChangeFeature } from '../features/email-change/feature.ts'
 import { emailCodeFeature } from '../features/email-code/feature.ts'
 import { emailVerificationFeature } from '../features/email-verification/feature.ts'
 import { errorReferenceFeature } from '../features/error-reference/feature.ts'
+import { eventExportFeature } from '../features/event-export/feature.ts'
 import { forwardAuthFeature } from '../features/forward-auth/feature.ts'
 import { healthFeature } from '../features/health/feature.ts'
 import { homeFeature } from '../features/home/feature.ts'
@@ -30,9 +32,14 @@ import { testPageFeature } from '../features/test-page/feature.ts'
 import { tokenFeature } from '../features/tokens/feature.ts'
 import { twoFactorFeature } from '../features/two-factor/feature.ts'
 import { unlockFeature } from '../features/unlock/feature.ts'
+import { webhookFeature } from '../features/webhooks/feature.ts'
 
-/** All features. Pages and data exports show what they add in this order. Their routes do not depend on it. */
+/**
+ * All features. Pages, data exports and the help of the commands show what they add in this order. Nothing else depends on
+ * it.
+ */
 export const features: readonly Feature[] = [
+  adminFeature,
   socialFeature,
   passkeyFeature,
   emailCodeFeature,
@@ -58,10 +65,12 @@ export const features: readonly Feature[] = [
   activeSessionsFeature,
   oauthFeature,
   tokenFeature,
-  adminFeature,
+  webhookFeature,
+  eventExportFeature,
   homeFeature,
   languageFeature,
   sampleFeature,
   testPageFeature,
   referenceFeature,
+  apiDescriptionFeature,
 ]

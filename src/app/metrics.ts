@@ -3,8 +3,8 @@ import { gaugeReading } from '../platform/observability/metrics/gauge-reading.ts
 import { serveMetrics } from '../platform/observability/metrics/listener.ts'
 
 /** Serves the metrics, if configured, and adds gauges that are read on each scrape. */
-export function startMetrics(app: FastifyInstance): void {
-  const { metrics, database, lookups, hashing, outbox, oauth, worker } = app
+export async function startMetrics(app: FastifyInstance): Promise<void> {
+  const { metrics, database, lookups, hashing, outbox, worker } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
   const work = gaugeReading(() => outbox.state())
@@ -44,10 +44,7 @@ export function startMetrics(app: FastifyInstance): void {
   metrics.gauge('svc_outbox_oldest_age_seconds', oldest, ['kind'], async (set) => {
     for (const [kind, { age }] of await work()) set(age / 1000, { kind })
   })
-  const signing = 'How long the current key has been signing, by algorithm.'
-  metrics.gauge('svc_signing_key_age_seconds', signing, ['algorithm'], async (set) => {
-    for (const [algorithm, age] of await oauth.keyAges()) set(age / 1000, { algorithm })
-  })
+  for (const { gauges } of app.features) await gauges?.(app, metrics)
   if (!worker) {
     serveMetrics(app, metrics, { host: server.host, port: wanted.port })
     return

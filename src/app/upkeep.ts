@@ -17,12 +17,13 @@ export async function pruneExpired({ database, clock, config, outbox, features }
   await outbox.prune()
 }
 
-/** Starts the daily jobs, on one replica at a time, and the clock check of each replica. */
+/** Starts the recurring jobs, on one replica at a time, and the clock check of each replica. */
 export function startUpkeep(app: FastifyInstance): void {
   if (app.worker && app.worker.number > 1) return
   watchClock(app)
   startSchedule(app, [
     { name: 'prune-expired', every: 86_400_000, run: () => pruneExpired(app) },
     { name: 'prune-used-once', every: 3_600_000, run: () => pruneUsedOnce(app.database, app.clock.now()) },
+    ...app.features.flatMap(({ jobs }) => jobs?.(app) ?? []),
   ])
 }

@@ -1,10 +1,10 @@
+import type { AccountHooks } from '../auth/accounts.ts'
 import type { SessionListener } from '../auth/sign-in/session-listener.ts'
 import type { CurrentConfig } from '../platform/config/current.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { EventQueue } from '../platform/jobs/event-queue.ts'
 import type { Counters } from '../platform/limits/counters.ts'
 import type { Mail } from '../platform/mail/mail.ts'
-import type { Feature } from './feature.ts'
 
 /** Option of a command. Without `value` it is a flag. */
 export interface CommandOption {
@@ -75,7 +75,7 @@ export interface CommandContext extends Terminal {
   /** Counters of the limits, which the server uses too. */
   counters: Counters
   sessionListener: SessionListener
-  features: readonly Feature[]
+  features: readonly AccountHooks[]
   /** Name of the operating system user who runs the command, for the audit trail. */
   operator: string
   /** Asks a question on the terminal; null if standard input is not a terminal. */

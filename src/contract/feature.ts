@@ -8,15 +8,26 @@ import type { TextName } from '../pages/texts.ts'
 import type { Config } from '../platform/config/schema.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { ErrorDescription } from '../platform/errors.ts'
+import type { RecurringJob } from '../platform/jobs/schedule.ts'
+import type { Metrics } from '../platform/observability/metrics/metrics.ts'
+import type { Command } from './command.ts'
 
 /** Everything that a feature adds to svc. `app/feature-list.ts` lists the features. */
 export interface Feature extends AccountHooks, AccountSections {
   /** Whether the configuration turns it on at start. Default: always. */
   isOn?(config: Config): boolean
+  /** Adds hooks that run before all others of the server. */
+  firstHooks?(app: FastifyInstance): Promise<void>
   /** Decorates the server with what routes use, before any route is added. */
   services?(app: FastifyInstance): Promise<void>
   /** Its routes. Commands read the list of features too, and do not load them. */
   routes?: readonly (() => Promise<{ default: FastifyPluginAsync | FastifyPluginAsyncTypebox }>)[]
+  /** Its commands. */
+  commands?(): Promise<readonly Command[]>
+  /** Recurring jobs, which run on one replica at a time. */
+  jobs?(app: FastifyInstance): readonly RecurringJob[]
+  /** Adds gauges, which are read on each scrape. */
+  gauges?(app: FastifyInstance, metrics: Metrics): Promise<void> | void
   /** A first factor that `POST /svc/token` accepts in place of the password. */
   tokenProof?(): Promise<TokenProof>
   /** Deletes expired rows, once a day. */

@@ -20,6 +20,7 @@ const slices: Readonly<Record<string, Slice>> = {
   account: { words: /features\/account\//, max: maxFiles },
   activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
+  'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ListedEvent } from '../../identity/event-list.ts'
 import { endLease, eventsToExport, exportBacklog, markExported, takeLease } from '../../identity/event-queue.ts'
 import { gaugeReading } from '../../platform/observability/metrics/gauge-reading.ts'
+import type { Metrics } from '../../platform/observability/metrics/metrics.ts'
 import { eventRecord } from '../admin/events.ts'
 import { asciiJson, type ExportedEvent, type Sink } from './sink.ts'
 import { sinkFor } from './sinks.ts'
@@ -122,17 +123,21 @@ declare module 'fastify' {
 export function addEventExport(app: FastifyInstance): void {
   const exporter = new EventExporter(app)
   app.decorate('eventExporter', exporter)
-  const backlog = gaugeReading(() => exportBacklog(app.database))
-  app.metrics?.gauge('svc_event_export_pending', 'Security events that wait for the export.', [], async (set) => {
-    if (app.config.current().audit.export !== null) set((await backlog()).count)
-  })
-  app.metrics?.gauge('svc_event_export_oldest_age_seconds', 'Age of the oldest event that waits.', [], async (set) => {
-    if (app.config.current().audit.export === null) return
-    const { since } = await backlog()
-    set(since ? Math.max(0, app.clock.now() - since.getTime()) / 1000 : 0)
-  })
   app.addHook('onReady', async () => {
     if (!app.worker || app.worker.number === 1) exporter.start()
   })
   app.addHook('onClose', async () => exporter.close())
+}
+
+/** Adds the gauges of the events that wait for the export. */
+export function addExportGauges(app: FastifyInstance, metrics: Metrics): void {
+  const backlog = gaugeReading(() => exportBacklog(app.database))
+  metrics.gauge('svc_event_export_pending', 'Security events that wait for the export.', [], async (set) => {
+    if (app.config.current().audit.export !== null) set((await backlog()).count)
+  })
+  metrics.gauge('svc_event_export_oldest_age_seconds', 'Age of the oldest event that waits.', [], async (set) => {
+    if (app.config.current().audit.export === null) return
+    const { since } = await backlog()
+    set(since ? Math.max(0, app.clock.now() - since.getTime()) / 1000 : 0)
+  })
 }

@@ -7,7 +7,7 @@ const health = /^\/health\//
 
 /**
  * Serves the guard and the health checks on `guard.port`, and answers 404 to the guard on `server.port`. It goes by the port
- * on which the connection arrived, because clients choose the Host header. Call it before anything else adds hooks.
+ * on which the connection arrived, because clients choose the Host header.
  */
 export function addGuardPort(app: FastifyInstance): void {
   const { guard, server, compat } = app.config.current()

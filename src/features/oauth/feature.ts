@@ -1,15 +1,43 @@
+import type { FastifyInstance } from 'fastify'
 import type { Feature } from '../../contract/feature.ts'
 import { connectedApplications } from './applications/authorizations.ts'
-import { deleteAuthorizations, deletePersonalTokens, listPersonalTokens } from './applications/store.ts'
+import {
+  deleteAuthorizations,
+  deleteExpiredPersonalTokens,
+  deletePersonalTokens,
+  listPersonalTokens,
+} from './applications/store.ts'
 import { ownScopes } from './clients/scopes.ts'
 import { skipsConsent } from './protocol/grants.ts'
 import { deleteRecordsOf } from './records/ended-store.ts'
+
+/** Deletes expired records and tokens, and seals records with the current key. */
+async function pruneOAuth({ oauth, database, clock }: FastifyInstance): Promise<void> {
+  await oauth.prune()
+  await oauth.statusLists.prune()
+  await oauth.resealRecords()
+  await deleteExpiredPersonalTokens(database, clock.now())
+}
 
 export const oauthFeature = {
   routes: [() => import('./routes.ts')],
   revokeTokens: deletePersonalTokens,
   revokeGrants: deleteRecordsOf,
   revokeAuthorizations: deleteAuthorizations,
+  commands: async () => {
+    const [{ clientCommands }, { keyCommands }] = await Promise.all([
+      import('./clients/commands.ts'),
+      import('./keys/commands.ts'),
+    ])
+    return [...clientCommands, ...keyCommands]
+  },
+  jobs: (app) => [{ name: 'prune-oauth', every: 3_600_000, run: () => pruneOAuth(app) }],
+  gauges: ({ oauth }, metrics) => {
+    const help = 'How long the current key has been signing, by algorithm.'
+    metrics.gauge('svc_signing_key_age_seconds', help, ['algorithm'], async (set) => {
+      for (const [algorithm, age] of await oauth.keyAges()) set(age / 1000, { algorithm })
+    })
+  },
   services: async (app) => (await import('./decorate.ts')).addOAuth(app),
   accountPages: (config) => [
     ...(config.clients.some((client) => !skipsConsent(client, config)) ? (['applications'] as const) : []),

@@ -1,8 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { startSchedule } from '../../platform/jobs/schedule.ts'
 import applicationPages from './applications/page-routes.ts'
 import applications from './applications/routes.ts'
-import { deleteExpiredPersonalTokens } from './applications/store.ts'
 import tokenPages from './applications/token-page-routes.ts'
 import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resource-routes.ts'
@@ -19,13 +17,6 @@ const oauth: FastifyPluginAsync = async (app) => {
   await app.register(tokenPages)
   await app.register(protectedResources)
   await app.register(statusLists, { statusLists: oauthServer.statusLists })
-  const run = async () => {
-    await oauthServer.prune()
-    await oauthServer.statusLists.prune()
-    await oauthServer.resealRecords()
-    await deleteExpiredPersonalTokens(app.database, app.clock.now())
-  }
-  startSchedule(app, [{ name: 'prune-oauth', every: 3_600_000, run }])
 }
 
 export default oauth

@@ -2,6 +2,7 @@ import { listTokens } from '../../auth/tokens/store.ts'
 import type { Feature } from '../../contract/feature.ts'
 
 export const tokenFeature = {
+  commands: async () => (await import('./commands.ts')).tokenCommands,
   routes: [() => import('./routes.ts')],
   accountPages: () => ['tokens'],
   exportData: async ({ database }, userId) => ({ tokens: await listTokens(database, userId) }),
