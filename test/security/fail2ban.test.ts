@@ -1,3 +1,4 @@
+// engine: none
 // lane: all
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

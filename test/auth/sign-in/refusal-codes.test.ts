@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'

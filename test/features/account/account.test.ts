@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import { removePassword } from '../../support/accounts.ts'
 import { buildTestApp, confirming, type Settings, type TestApp } from '../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { second } from '../../support/clock.ts'

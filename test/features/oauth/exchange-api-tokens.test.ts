@@ -1,3 +1,4 @@
+// engine: none
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'

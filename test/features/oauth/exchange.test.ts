@@ -1,3 +1,4 @@
+// engine: none
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from 'jose'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'

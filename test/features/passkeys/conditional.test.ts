@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { Authenticator, type CeremonyOptions } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'

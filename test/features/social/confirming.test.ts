@@ -1,3 +1,4 @@
+// engine: none
 import type { JWTPayload } from 'jose'
 import t from 'tap'
 import { testConfig } from '../../support/app.ts'

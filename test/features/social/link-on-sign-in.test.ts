@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import type { Config } from '../../../src/platform/config/schema.ts'
 import { minute } from '../../support/clock.ts'

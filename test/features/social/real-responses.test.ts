@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildSocial, failure, type Social, Visitor } from './visitor.ts'
 

@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import { confirmAt, openAccount } from '../../support/account-pages.ts'
 import type { TestApp } from '../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { introspect } from '../../../support/oauth.ts'

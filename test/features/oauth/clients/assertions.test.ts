@@ -1,3 +1,4 @@
+// engine: none
 import { createHmac, createPublicKey } from 'node:crypto'
 import t from 'tap'
 import type { TestApp } from '../../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Settings, type TestApp, testConfig } from '../../../support/app.ts'

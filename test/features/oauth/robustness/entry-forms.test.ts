@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
 import { settings } from './pieces.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { hour, minute } from '../../../support/clock.ts'
 import { introspect, refresh, response } from '../../../support/oauth.ts'
