@@ -1,5 +1,5 @@
+import { bearerCaller } from '../auth/access/bearer-token.ts'
 import { type Caller, SessionCaller } from '../auth/access/caller.ts'
-import { bearerCaller } from '../auth/access/guard.ts'
 import { tokenBearer } from '../auth/tokens/bearer.ts'
 import {
   type CommandContext,

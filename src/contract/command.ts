@@ -2,7 +2,7 @@ import type { AccountHooks } from '../auth/accounts.ts'
 import type { SessionListener } from '../auth/sign-in/session-listener.ts'
 import type { CurrentConfig } from '../platform/config/current.ts'
 import type { Database } from '../platform/database/database.ts'
-import type { EventQueue } from '../platform/jobs/event-queue.ts'
+import type { EventSubscriber } from '../platform/jobs/event-subscriber.ts'
 import type { Counters } from '../platform/limits/counters.ts'
 import type { Mail } from '../platform/mail/mail.ts'
 
@@ -70,7 +70,7 @@ export interface CommandContext extends Terminal {
   mail: Pick<Mail, 'queue' | 'queueNotice'>
   database: Database
   /** Queues webhook messages; the server sends them. */
-  webhooks: EventQueue
+  webhooks: EventSubscriber
   now: number
   /** Counters of the limits, which the server uses too. */
   counters: Counters

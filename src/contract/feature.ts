@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { Visit } from '../auth/access/visit.ts'
 import type { AccountHooks } from '../auth/accounts.ts'
 import type { TokenProof } from '../auth/tokens/first-factor.ts'
 import type { AccountSections } from '../pages/account/account-pages.ts'
@@ -54,7 +55,7 @@ export interface Feature extends AccountHooks, AccountSections {
 interface Offer {
   /** Cookie that marks browsers which showed the offer, so that each shows it once. Null: svc asks `isFor` each time. */
   cookie: string | null
-  isFor(request: FastifyRequest): Promise<boolean>
+  isFor(visit: Visit): Promise<boolean>
   part: PagePart
 }
 
@@ -63,7 +64,7 @@ interface SignInPageFeature {
   /** `isReauthentication`: the user is signed in and must sign in again. */
   part(config: Config, page: { returnTo: string | null; isReauthentication: boolean }): PagePart
   /** Tests whether this browser signed in this way before. The page then shows the part above the form. */
-  isPreferred?(request: FastifyRequest): boolean
+  isPreferred?(visit: Visit): boolean
   /** Returns the text for an error code that the feature redirects to the page with. */
   alert?(code: unknown): TextName
 }

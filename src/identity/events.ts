@@ -1,10 +1,9 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { sha256Hex } from '../platform/crypto/hash.ts'
 import type { Database, Tx } from '../platform/database/database.ts'
 import { type EventType, isProven, isRepeatable, outcomeOf } from '../platform/event-types.ts'
-import { clientAddress, limitedAddress } from '../platform/http/client-address.ts'
-import { languageOf } from '../platform/http/language.ts'
-import type { EventQueue } from '../platform/jobs/event-queue.ts'
+import { limitedAddress } from '../platform/http/client-address.ts'
+import type { EventSubscriber } from '../platform/jobs/event-subscriber.ts'
 import type { Metrics } from '../platform/observability/metrics/metrics.ts'
 import { lockUser } from './lock.ts'
 
@@ -25,9 +24,9 @@ export interface EventContext {
   requestId: string | null
   /** Language of the request, for its mails. */
   language: string | null
-  log: Pick<FastifyBaseLogger, 'info'> | null
+  log: Pick<FastifyBaseLogger, 'info' | 'warn'> | null
   metrics: Metrics | null
-  webhooks: EventQueue
+  webhooks: EventSubscriber
   now: number
 }
 
@@ -62,31 +61,6 @@ interface EventFacts {
   reason?: string
   /** Details, which svc stores and logs. Must not contain secrets. */
   data?: Record<string, string | number | boolean | null>
-}
-
-/** Returns the origin of events that this request causes. */
-export const eventContext = (request: FastifyRequest): EventContext => ({
-  actor: null,
-  ...callerFacts(request),
-  reason: null,
-  ipAddress: clientAddress(request),
-  userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
-  requestId: request.id,
-  language: languageOf(request),
-  log: request.log,
-  metrics: request.server.metrics,
-  webhooks: request.server.webhooks,
-  now: request.server.clock.now(),
-})
-
-const credentialKinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
-
-/** Returns who authenticated, and with which credential. */
-function callerFacts({ caller }: FastifyRequest): Pick<EventContext, 'caller' | 'credential' | 'clientId'> {
-  if (!caller) return { caller: null, credential: null, clientId: null }
-  const clientId = caller.kind === 'session' ? null : (caller.clientId ?? null)
-  const name = caller.user ? userRef(caller.user.id) : clientId && `client:${clientId}`
-  return { caller: name, credential: `${credentialKinds[caller.kind]}:${caller.credentialId}`, clientId }
 }
 
 /** The part of an origin that a queued job stores, because its work has no request. */

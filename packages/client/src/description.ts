@@ -2051,7 +2051,7 @@ export interface components {
             actor: string | null;
             /** @description What the event is about, such as `user:5`. */
             target: string | null;
-            /** @description The user, who may be deleted. */
+            /** @description The user; the account may be deleted. */
             user_id: number | null;
             /** @description The OAuth client. */
             client_id: string | null;

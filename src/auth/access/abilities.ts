@@ -57,7 +57,7 @@ export const abilities: Step = {
   answers: [403],
   hooksFor: (route) => {
     const access = accessOf(route)
-    if (access.family !== 'guard' || !('abilities' in access) || !access.abilities) return null
+    if (access.family !== 'hybrid' || !('abilities' in access) || !access.abilities) return null
     const rule = access.abilities
     return [
       (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {

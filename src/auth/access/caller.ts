@@ -1,4 +1,5 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { EventContext } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
 import { type HttpError, unauthenticated } from '../../platform/errors.ts'
 
@@ -27,7 +28,7 @@ export interface TokenCaller extends Credential {
   /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
   signInRefusal?(ability: string): HttpError | null
   /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */
-  revoke(request: FastifyRequest): Promise<void>
+  revoke(visit: { app: FastifyInstance; origin: EventContext }): Promise<void>
 }
 
 /** The authenticated caller of a request. */
@@ -68,14 +69,14 @@ const kinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine
 export const kindOf = ({ kind }: Pick<Caller, 'kind'>) => kinds[kind]
 
 /** Returns the caller on a route that requires one. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw unauthenticated()
-  return request.caller
+export function callerOf({ caller }: { caller: Caller | null }): Caller {
+  if (!caller) throw unauthenticated()
+  return caller
 }
 
 /** Returns the user on a route for users. Throws 401 for a machine. */
-export function requireUser(request: FastifyRequest): User {
-  const { user } = callerOf(request)
+export function requireUser(asker: { caller: Caller | null }): User {
+  const { user } = callerOf(asker)
   if (!user) throw unauthenticated()
   return user
 }

@@ -2,14 +2,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { HttpError, secondFactorMissing, unauthenticated } from '../../platform/errors.ts'
 import { logAdvice } from '../../platform/http/advice.ts'
 import { only, type Step, type StepHook } from '../../platform/http/step.ts'
+import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './bearer-token.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { waitsForSecondFactor } from './diagnosis/cookies.ts'
 import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
-import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
-import { accessOf, isGuarded, isGuest } from './route-access.ts'
+import { accessOf, isGuest, requiresCaller } from './route-access.ts'
 import { isStateful } from './stateful.ts'
 import { isWithoutStrictCookies, reloadingPage } from './strict-cookies.ts'
 import { counted } from './verdicts.ts'
+import { type Visit, visitOf } from './visit.ts'
 
 /** A remembered browser whose session has ended, and a function that starts a new session. */
 export interface Remembered {
@@ -41,7 +42,7 @@ interface CallerParts {
   /** Checks API tokens. */
   apiToken: BearerChecks['apiToken']
   /** Returns the browser of a valid remember-me cookie, or null. */
-  findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
+  findRemembered: (visit: Visit) => Promise<Remembered | null>
 }
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
@@ -76,7 +77,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
       sessions.sendCookies(request, reply)
       return new SessionCaller(row, row.user)
     }
-    request.remembered = await findRemembered(request)
+    request.remembered = await findRemembered(visitOf(request))
     return request.remembered?.caller ?? null
   }
 
@@ -84,7 +85,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
    * Tries the stateful session, then the bearer token. On the test page, navigations are stateful and links may carry a
    * token.
    */
-  const guard =
+  const hybrid =
     (testPage?: 'page' | 'query-token') =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const config = app.config.current()
@@ -139,8 +140,8 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
 
   function findFor(route: RouteOptions): StepHook | null {
     const access = accessOf(route)
-    if (!isGuarded(access)) return null
-    const find = access.family === 'guard' ? guard(route.config?.testPage) : requireSession
+    if (!requiresCaller(access)) return null
+    const find = access.family === 'hybrid' ? hybrid(route.config?.testPage) : requireSession
     return measured(find, access.family)
   }
 

@@ -62,7 +62,7 @@ const reloadPage = {
 
 const credentials = (access: RouteAccess) => {
   if (access.family === 'none' || access.caller === 'guest') return []
-  return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
+  return access.family === 'hybrid' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
 /** The parameters and the body of a route. */

@@ -8,7 +8,7 @@ import type { Counters } from '../../platform/limits/counters.ts'
 import { rateLimitStore } from '../../platform/limits/rate-limit-store.ts'
 import { limitHeaders, tooManyRequests } from '../../platform/limits/too-many-requests.ts'
 import { isSafeMethod } from './cross-site.ts'
-import { accessOf, isGuarded } from './route-access.ts'
+import { accessOf, requiresCaller } from './route-access.ts'
 
 /** Return the key under which a limit counts a request; null for a request that the limit does not count. */
 const keyGenerators = {
@@ -146,7 +146,7 @@ function isChange(route: RouteOptions): boolean {
   const access = accessOf(route)
   return (
     route.config?.isChange ||
-    (access.family === 'session' && isGuarded(access) && !methodsOf(route).every(isSafeMethod))
+    (access.family === 'session' && requiresCaller(access) && !methodsOf(route).every(isSafeMethod))
   )
 }
 

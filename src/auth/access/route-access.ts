@@ -4,14 +4,14 @@ import type { RouteOptions } from 'fastify'
 export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
 
 /**
- * How a route is protected. `session`: reads the session from any origin, ignores bearer tokens. `guard`: stateful
+ * How a route is protected. `session`: reads the session from any origin, ignores bearer tokens. `hybrid`: stateful
  * session, otherwise bearer token. `none`: reads neither, without CSRF checks; with `pages: 'trusted'`, it rejects requests from pages
  * of other origins, which could send forms from the addresses of their visitors.
  */
 export type RouteAccess =
-  | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
+  | { family: 'hybrid'; caller: 'required'; abilities?: AbilityRule }
   /** Only for administrators. A session needs a recent confirmation for `changes`. */
-  | { family: 'guard'; caller: 'required'; administrator: 'reads' | 'changes' }
+  | { family: 'hybrid'; caller: 'required'; administrator: 'reads' | 'changes' }
   | { family: 'session'; caller: 'required' | 'guest' }
   /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
   | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }
@@ -34,4 +34,4 @@ export function accessOf(route: RouteOptions): RouteAccess {
 export const isGuest = (access: RouteAccess): boolean => access.family !== 'none' && access.caller === 'guest'
 
 /** Tests whether the route requires a caller. */
-export const isGuarded = (access: RouteAccess): boolean => access.family !== 'none' && access.caller === 'required'
+export const requiresCaller = (access: RouteAccess): boolean => access.family !== 'none' && access.caller === 'required'

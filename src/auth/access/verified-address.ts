@@ -3,7 +3,7 @@ import type { User } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { emailUnverified } from '../../platform/errors.ts'
 import type { Step } from '../../platform/http/step.ts'
-import { accessOf, isGuarded } from './route-access.ts'
+import { accessOf, requiresCaller } from './route-access.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -28,5 +28,5 @@ export const verifiedAddress: Step = {
   name: 'verified address',
   phase: 'preValidation',
   answers: [403],
-  hooksFor: (route) => (isGuarded(accessOf(route)) && !route.config?.unverified ? [requireVerified] : null),
+  hooksFor: (route) => (requiresCaller(accessOf(route)) && !route.config?.unverified ? [requireVerified] : null),
 }

@@ -1,9 +1,8 @@
-import type { FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../../platform/config/current.ts'
 import { AddressRanges } from '../../platform/http/addresses.ts'
-import { clientAddress, limitedAddress } from '../../platform/http/client-address.ts'
-import { budgetOfPeer } from '../../platform/http/peer-budget.ts'
+import { canonicalAddress, limitedAddress } from '../../platform/http/client-address.ts'
 import type { NamedHit } from '../../platform/limits/counters.ts'
+import type { Visit } from '../access/visit.ts'
 
 /** Limits failed sign-ins from one address to all accounts, against password spraying. */
 export class AddressLimit {
@@ -15,12 +14,12 @@ export class AddressLimit {
   }
 
   /** The counter of the request's address; null if it is not limited. A sign-in that succeeds takes its hit back. */
-  counterOf(request: FastifyRequest): NamedHit | null {
+  counterOf(visit: Visit): NamedHit | null {
     const rate = this.#config.current().rate_limits.login_address
-    if (rate === null || this.#isExempt(clientAddress(request))) return null
+    if (rate === null || this.#isExempt(canonicalAddress(visit.address) ?? visit.address)) return null
     return {
-      name: `login-address:${limitedAddress(request.ip)}`,
-      rule: { ...budgetOfPeer(request, rate), block: 'window' },
+      name: `login-address:${limitedAddress(visit.address)}`,
+      rule: { ...visit.budget(rate), block: 'window' },
     }
   }
 

@@ -1,9 +1,9 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import { recordEvents } from '../../identity/events.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../../identity/users.ts'
 import { needsRehash } from '../../platform/crypto/stored-password.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
+import type { Visit } from '../access/visit.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
 import type { PasswordMatch } from './hashing.ts'
@@ -21,12 +21,9 @@ interface Credentials {
  * Returns the user of an email address and password, or null. All entry points use this check. Throws 429 after too
  * many failures, and 503 if too many checks are queued.
  */
-export async function authenticate(
-  request: FastifyRequest,
-  credentials: Credentials,
-): Promise<UserWithPassword | null> {
-  const { server: app } = request
-  const lane = app.loginLimiter.laneOf(request, credentials.email)
+export async function authenticate(visit: Visit, credentials: Credentials): Promise<UserWithPassword | null> {
+  const { app } = visit
+  const lane = app.loginLimiter.laneOf(visit, credentials.email)
   // First, because rejecting must cost less than the rejected work.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
   // Looks the account up once. The limit does so first if it may know the browser.
@@ -35,7 +32,7 @@ export async function authenticate(
     lookup ??= app.lookups.userByEmail(canonicalEmail(credentials.email))
     return lookup
   }
-  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel, find)
+  const attempt = await app.loginLimiter.attempt(visit, credentials.email, credentials.channel, find)
   let found: UserWithPassword | null
   let match: PasswordMatch
   try {
@@ -47,21 +44,21 @@ export async function authenticate(
   }
   if (!found || match === 'none' || found.user.disabled) {
     attempt.failed()
-    noteFailure(request, credentials.channel, found, attempt)
+    noteFailure(visit, credentials.channel, found, attempt)
     return null
   }
   await attempt.succeeded()
-  return rehashed(request, found, { password: credentials.password, match, lane })
+  return rehashed(visit, found, { password: credentials.password, match, lane })
 }
 
 /** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */
 export async function authenticateAgain(
-  request: FastifyRequest,
+  visit: Visit,
   user: User,
   password: string,
   channel: 'confirm' | 'change',
 ): Promise<UserWithPassword | null> {
-  const found = await authenticate(request, { email: user.email, password, channel })
+  const found = await authenticate(visit, { email: user.email, password, channel })
   // The address may belong to another user since the session was read.
   return found?.user.id === user.id ? found : null
 }
@@ -70,13 +67,13 @@ export async function authenticateAgain(
  * Records the failure after the response. Unknown addresses cause the same writes, so that timing does not reveal them.
  */
 function noteFailure(
-  request: FastifyRequest,
+  visit: Visit,
   channel: string,
   found: UserWithPassword | null,
   { isLast, isLocking }: Attempt,
 ): void {
-  const { server: app } = request
-  const origin = eventContext(request)
+  const { app } = visit
+  const origin = visit.origin
   const reason = !found ? 'unknown_account' : found.user.disabled ? 'account_disabled' : 'wrong_password'
   const facts = { userId: found?.user.id ?? null, credential: 'password', reason, data: { channel } }
   app.background(async () => {
@@ -88,11 +85,11 @@ function noteFailure(
 
 /** Rehashes with the current parameters; null if the password changed meanwhile. Existing sessions stay valid. */
 async function rehashed(
-  request: FastifyRequest,
+  visit: Visit,
   found: UserWithPassword,
   { password, match, lane }: { password: string; match: PasswordMatch; lane: Lane },
 ): Promise<UserWithPassword | null> {
-  const { database, hashing } = request.server
+  const { database, hashing } = visit.app
   const { user, password: stored } = found
   if (stored === null || (match === 'canonical' && !needsRehash(stored))) return found
   // A full queue must not fail a login with a correct password; the next login rehashes.

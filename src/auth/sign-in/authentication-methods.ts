@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../access/visit.ts'
 
 /**
  * `amr` values (RFC 8176). Features declare others.
@@ -41,7 +41,7 @@ export function withMethod(values: readonly string[], { amr }: AuthenticationMet
 }
 
 /** Adds a method to the session's row. The sign-in time stays; clients request a newer one with `max_age`. */
-export async function addMethod({ session }: FastifyRequest, method: AuthenticationMethod): Promise<void> {
+export async function addMethod({ session }: Visit, method: AuthenticationMethod): Promise<void> {
   const row = session.state?.row
   if (!row) return
   const { at, methods } = session.proof ?? { at: row.createdAt, methods: [] }

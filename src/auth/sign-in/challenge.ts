@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { findUserById, type UserWithPassword } from '../../identity/users.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
+import { type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
@@ -68,9 +69,9 @@ async function beginChallenge(request: FastifyRequest, reply: FastifyReply, logi
 }
 
 /** Returns the user of the pending challenge, if enabled, with the same password and a second factor, or null. */
-export async function challengedUser(request: FastifyRequest): Promise<UserWithPassword | null> {
-  const { pendingLogin, state } = request.session ?? {}
-  const { clock, database, secondFactor } = request.server
+export async function challengedUser({ app, session }: Visit): Promise<UserWithPassword | null> {
+  const { pendingLogin, state } = session ?? {}
+  const { clock, database, secondFactor } = app
   if (!pendingLogin || !state?.row || clock.now() >= pendingLogin.expiresAt) return null
   const found = await findUserById(database, pendingLogin.userId)
   if (!found || found.user.disabled || !passwordFingerprintMatches(pendingLogin.passwordFingerprint, found.password))
@@ -81,10 +82,10 @@ export async function challengedUser(request: FastifyRequest): Promise<UserWithP
 }
 
 /** Returns the address of a sign-in whose second factor came too late, so that the user need not type it again. */
-export async function lateAddress({ session, server }: FastifyRequest): Promise<string | null> {
+export async function lateAddress({ session, app }: Visit): Promise<string | null> {
   const { pendingLogin } = session ?? {}
-  if (!pendingLogin || server.clock.now() < pendingLogin.expiresAt) return null
-  return (await findUserById(server.database, pendingLogin.userId))?.user.email ?? null
+  if (!pendingLogin || app.clock.now() < pendingLogin.expiresAt) return null
+  return (await findUserById(app.database, pendingLogin.userId))?.user.email ?? null
 }
 
 /**
@@ -96,8 +97,9 @@ export async function completeChallenge(
   reply: FastifyReply,
   proof: SecondFactorInput,
 ): Promise<UserWithPassword | null> {
-  const found = await challengedUser(request)
-  if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
+  const found = await challengedUser(visitOf(request))
+  if (!found || !(await request.server.secondFactor.check(visitOf(request), found.user, proof, 'challenge')))
+    return null
   return (await passChallenge(request, reply, found, codeMethod)) ? found : null
 }
 

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { lockActiveAccounts } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
+import type { Visit } from '../access/visit.ts'
 
 /** Deletes a remembered device and its sessions; returns their public ids. */
 export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
@@ -23,10 +24,10 @@ interface Ended {
  * Ends the request's session, its remembered device, and the device of its cookie. Works by row, so that only what was
  * read can end. Locks their users and those in `lockToo` first.
  */
-export async function endSession(tx: Tx, request: FastifyRequest, lockToo: readonly number[] = []): Promise<Ended> {
-  const { database, remember } = request.server
-  const { row, stale } = request.session?.state ?? {}
-  const presented = await remember.presentedDevice(tx, request)
+export async function endSession(tx: Tx, visit: Visit, lockToo: readonly number[] = []): Promise<Ended> {
+  const { database, remember } = visit.app
+  const { row, stale } = visit.session?.state ?? {}
+  const presented = await remember.presentedDevice(tx, visit)
   const owners = [row?.user?.id, presented?.userId].filter((id) => id !== undefined)
   const accounts = await lockActiveAccounts(database, tx, [...lockToo, ...owners])
   if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
@@ -53,7 +54,7 @@ export async function endSessionsOf(
   { sessionListener }: Pick<FastifyInstance, 'sessionListener'>,
   tx: Tx,
   userId: number,
-  keep?: FastifyRequest,
+  keep?: Visit,
 ): Promise<number> {
   const row = keep?.session?.state?.row
   const owner = { userId: BigInt(userId) }

@@ -1,15 +1,8 @@
 import { randomInt } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { noteUnsent } from '../../identity/account-mail.ts'
 import { browserName } from '../../identity/browser-name.ts'
-import {
-  eventContext,
-  laterContext,
-  type RequestOrigin,
-  recordEvent,
-  recordEvents,
-  requestOrigin,
-} from '../../identity/events.ts'
+import { laterContext, type RequestOrigin, recordEvent, recordEvents, requestOrigin } from '../../identity/events.ts'
 import { lockUser } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail } from '../../identity/user.ts'
@@ -26,10 +19,10 @@ import { constantTimeEqual, sha256Hex } from '../../platform/crypto/hash.ts'
 import { deriveKeys } from '../../platform/crypto/keys.ts'
 import type { MacKey } from '../../platform/crypto/mac.ts'
 import { limitedAddress } from '../../platform/http/client-address.ts'
-import { budgetOfPeer } from '../../platform/http/peer-budget.ts'
 import type { LimitRule } from '../../platform/limits/counters.ts'
 import { tooManyRequests } from '../../platform/limits/too-many-requests.ts'
 import type { MailShare } from '../../platform/mail/budget.ts'
+import type { Visit } from '../access/visit.ts'
 import { countAttempt, findCode, keepCode, takeCode, type WaitingCode } from './login-code-store.ts'
 import type { Attempt } from './login-limiter.ts'
 import { typedCode } from './typed-code.ts'
@@ -103,13 +96,13 @@ export class LoginCodes {
    * Mails a code to the account of an address. Does the same work for every address, so that neither response nor timing
    * reveals whether the account exists. Throws 429 after too many requests for the address or from one source.
    */
-  async request(request: FastifyRequest, { holder, email, remember, returnTo, link }: CodeRequest): Promise<void> {
+  async request(visit: Visit, { holder, email, remember, returnTo, link }: CodeRequest): Promise<void> {
     const { database, outbox, mail: mailer } = this.#app
     const account = canonicalEmail(email)
     // A known browser has its own counters, so that strangers cannot stop the mails of an account's owner.
-    const share = this.#app.loginLimiter.signedInBefore(request, { email }) ? 'known' : 'guest'
-    await this.#countRequest(request, account, share)
-    const origin = eventContext(request)
+    const share = this.#app.loginLimiter.signedInBefore(visit, { email }) ? 'known' : 'guest'
+    await this.#countRequest(visit, account, share)
+    const origin = visit.origin
     const { now } = origin
     const code = String(randomInt(1_000_000)).padStart(6, '0')
     const id = sha256Hex(holder)
@@ -135,28 +128,25 @@ export class LoginCodes {
    * disabled. Throws 429 after too many failures. The address then counts as verified. An account with an unverified
    * address is claimed first: its password and other ways in may belong to another person.
    */
-  async verify(
-    request: FastifyRequest,
-    { holder, code }: { holder: string; code: string },
-  ): Promise<ProvedMailbox | null> {
+  async verify(visit: Visit, { holder, code }: { holder: string; code: string }): Promise<ProvedMailbox | null> {
     const { database, loginLimiter } = this.#app
     const waiting = await this.waiting(holder)
     if (!waiting) return null
     const { email, remember, returnTo } = waiting
-    const attempt = await loginLimiter.attemptEmailCode(request, email)
+    const attempt = await loginLimiter.attemptEmailCode(visit, email)
     let found: UserWithPassword | null
     let proved: Proved | null
     try {
       const isRight = await this.#use(sha256Hex(holder), waiting, typedCode(code).replaceAll(/[\s-]/g, ''))
       found = await findUserByEmail(database, email)
-      proved = isRight && found ? await this.#proved(request, found) : null
+      proved = isRight && found ? await this.#proved(visit, found) : null
     } catch (error) {
       await attempt.withdrawn()
       throw error
     }
     if (!proved) {
       attempt.failed()
-      this.#noteFailure(request, found, attempt)
+      this.#noteFailure(visit, found, attempt)
       return null
     }
     await attempt.succeeded()
@@ -172,14 +162,13 @@ export class LoginCodes {
     return isCounted && fits && (await takeCode(database, id, waiting))
   }
 
-  async #countRequest(request: FastifyRequest, account: string, share: MailShare): Promise<void> {
+  async #countRequest(visit: Visit, account: string, share: MailShare): Promise<void> {
     const { config, counters, clock } = this.#app
     const now = clock.now()
     const rate = config.current().rate_limits.mail
-    const source = `login-codes-from:${limitedAddress(request.ip)}`
+    const source = `login-codes-from:${limitedAddress(visit.address)}`
     const sourceRule =
-      rate &&
-      budgetOfPeer(request, { max: addressShare * rate.max, window: hour, block: 'growing' } satisfies LimitRule)
+      rate && visit.budget({ max: addressShare * rate.max, window: hour, block: 'growing' } satisfies LimitRule)
     const bySource = sourceRule && (await counters.hit(source, sourceRule, now))
     if (bySource?.allowed === false) throw tooManyRequests({ max: sourceRule?.max ?? 0, until: bySource.until, now })
     const byAccount = await counters.hit(`login-codes-to:${share}:${account}`, accountRule, now)
@@ -213,13 +202,13 @@ export class LoginCodes {
   }
 
   /** Returns the account of a right code, with a verified address; null if it was disabled or changed meanwhile. */
-  async #proved(request: FastifyRequest, found: UserWithPassword): Promise<Proved | null> {
+  async #proved(visit: Visit, found: UserWithPassword): Promise<Proved | null> {
     const { user } = found
     if (user.disabled) return null
     // With a second factor, the mailbox alone does not show whose account it is.
     if (user.email_verified_at !== null || this.#app.secondFactor.isAskedOf(user))
       return { ...found, passwordRemoved: false }
-    const origin = eventContext(request)
+    const origin = visit.origin
     return this.#app.database.transaction(async (tx) => {
       await lockUser(this.#app.database, tx, user.id)
       if (await isAddressInDoubt(tx, user.id, origin.now)) return null
@@ -239,8 +228,8 @@ export class LoginCodes {
   }
 
   /** Records the failure after the response, with the same writes for unknown addresses. */
-  #noteFailure(request: FastifyRequest, found: UserWithPassword | null, { isLast }: Attempt): void {
-    const origin = eventContext(request)
+  #noteFailure(visit: Visit, found: UserWithPassword | null, { isLast }: Attempt): void {
+    const origin = visit.origin
     const reason = !found ? 'unknown_account' : found.user.disabled ? 'account_disabled' : 'wrong_code'
     const facts = { userId: found?.user.id ?? null, credential: 'email_code', reason, data: { channel: 'email_code' } }
     const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []

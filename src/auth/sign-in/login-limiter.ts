@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canonicalEmail, type User } from '../../identity/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../../identity/users.ts'
 import type { CurrentConfig } from '../../platform/config/current.ts'
@@ -6,7 +5,7 @@ import type { Rate } from '../../platform/config/units.ts'
 import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { deriveKeys } from '../../platform/crypto/keys.ts'
 import type { MacKey } from '../../platform/crypto/mac.ts'
-import { clientAddress, limitedAddress } from '../../platform/http/client-address.ts'
+import { limitedAddress } from '../../platform/http/client-address.ts'
 import {
   type Counters,
   type Hit,
@@ -17,6 +16,7 @@ import {
 } from '../../platform/limits/counters.ts'
 import { tooManyRequests } from '../../platform/limits/too-many-requests.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
+import type { Visit } from '../access/visit.ts'
 import { AddressLimit } from './address-limit.ts'
 import { AttemptsInFlight } from './attempts-in-flight.ts'
 import type { Channel } from './channel.ts'
@@ -30,7 +30,15 @@ import {
   secondFactorsOf,
 } from './limit-names.ts'
 
-const browserCookie = 'svc_browser'
+/** Cookie that marks a known browser. */
+export const browserCookie = 'svc_browser'
+
+/** A value of the cookie, and its lifetime in seconds. */
+export interface BrowserMark {
+  value: string
+  maxAge: number
+}
+
 const hour = 3_600_000
 
 /** How long a browser counts as known after its last sign-in, in milliseconds. */
@@ -95,13 +103,13 @@ export class LoginLimiter {
   }
 
   /** Counts a password attempt for the account that `find` looks up. Throws 429 with the seconds to wait. */
-  attempt(request: FastifyRequest, email: string, channel: Channel, find: FindAccount): Promise<Attempt> {
+  attempt(visit: Visit, email: string, channel: Channel, find: FindAccount): Promise<Attempt> {
     // In the stored form, so that accounts with similar addresses do not clear each other's failures.
     const account = canonicalEmail(email)
-    return this.#attempt(request, {
+    return this.#attempt(visit, {
       account,
       find,
-      here: passwordsFrom(account, request.ip),
+      here: passwordsFrom(account, visit.address),
       everywhere: passwordsOf(account),
       rule: accountRule,
       rate: this.#config.current().rate_limits.login,
@@ -112,10 +120,10 @@ export class LoginLimiter {
   }
 
   /** Counts a second-factor attempt of the user from any address. Throws 429 with the seconds to wait. */
-  attemptSecondFactor(request: FastifyRequest, user: User, channel: Channel): Promise<Attempt> {
-    return this.#attempt(request, {
+  attemptSecondFactor(visit: Visit, user: User, channel: Channel): Promise<Attempt> {
+    return this.#attempt(visit, {
       account: user.email,
-      find: () => findUserByEmail(request.server.database, user.email),
+      find: () => findUserByEmail(visit.app.database, user.email),
       here: secondFactorsOf(user.id),
       everywhere: allSecondFactorsOf(user.id),
       rule: secondFactorRule,
@@ -130,12 +138,12 @@ export class LoginLimiter {
    * Counts an attempt to enter a mailed code. Wrong passwords do not count here: a locked account can sign in by mail, as it
    * can unlock itself by mail.
    */
-  attemptEmailCode(request: FastifyRequest, email: string): Promise<Attempt> {
+  attemptEmailCode(visit: Visit, email: string): Promise<Attempt> {
     const account = canonicalEmail(email)
-    return this.#attempt(request, {
+    return this.#attempt(visit, {
       account,
-      find: () => findUserByEmail(request.server.database, account),
-      here: mailedCodesFrom(account, request.ip),
+      find: () => findUserByEmail(visit.app.database, account),
+      here: mailedCodesFrom(account, visit.address),
       everywhere: mailedCodesOf(account),
       rule: secondFactorRule,
       rate: this.#config.current().rate_limits.login,
@@ -146,20 +154,23 @@ export class LoginLimiter {
   }
 
   async #attempt(
-    request: FastifyRequest,
+    visit: Visit,
     { account, find, here, everywhere, rule, rate, address, fields, channel }: Counted,
   ): Promise<Attempt> {
-    const { clock, metrics } = request.server
+    const { clock, metrics } = visit.app
     const refuse = (block: { max: number; until: number; now: number }) => {
       metrics?.login(channel, 'limited')
       // Without an event: an attacker could fill the table. The line lets fail2ban count these attempts too.
-      request.log.info({ event: 'login_limited', ip: clientAddress(request), channel }, 'sign-in rejected by a limit')
+      visit.origin.log?.info(
+        { event: 'login_limited', ip: visit.origin.ipAddress, channel },
+        'sign-in rejected by a limit',
+      )
       throw tooManyRequests(block, { message: lockedOut, fields })
     }
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
-    const isKnown = await this.#isKnownBrowser(request, account, find)
-    const isKnownHere = isKnown || request.caller?.user?.email === account
-    const wide = isKnownHere ? null : (address?.counterOf(request) ?? null)
+    const isKnown = await this.#isKnownBrowser(visit, account, find)
+    const isKnownHere = isKnown || visit.caller?.user?.email === account
+    const wide = isKnownHere ? null : (address?.counterOf(visit) ?? null)
     const local: NamedHit | null = rate && { name: here, rule: { ...rate, block: 'window' } }
     const global: NamedHit | null = isKnown ? null : { name: everywhere, rule }
     // In this order: attempts that one address may not make do not count against the account.
@@ -176,7 +187,7 @@ export class LoginLimiter {
     let block = await blockNow()
     const mayEnd = () => block !== null && this.#inFlight.mayEnd(block.name, block)
     if (mayEnd()) {
-      const hasWaited = await this.#inFlight.wait(account, limitedAddress(request.ip), async () => {
+      const hasWaited = await this.#inFlight.wait(account, limitedAddress(visit.address), async () => {
         block = await blockNow()
         return !mayEnd()
       })
@@ -213,49 +224,48 @@ export class LoginLimiter {
   }
 
   /** Clears the failures of an account, from all addresses and from this one. */
-  async unlock(request: FastifyRequest, email: string): Promise<void> {
+  async unlock(visit: Visit, email: string): Promise<void> {
     const account = canonicalEmail(email)
     await Promise.all([
       this.#counters.reset(passwordsOf(account)),
-      this.#counters.reset(passwordsFrom(account, request.ip)),
+      this.#counters.reset(passwordsFrom(account, visit.address)),
     ])
   }
 
   /** Returns the queue lane for a password check of the account. */
-  laneOf(request: FastifyRequest, email: string): Lane {
+  laneOf(visit: Visit, email: string): Lane {
     const account = canonicalEmail(email)
-    return this.#markOf(request, account) || request.caller?.user?.email === account
+    return this.#markOf(visit, account) || visit.caller?.user?.email === account
       ? { kind: 'known', key: account }
-      : { kind: 'address', key: limitedAddress(request.ip) }
+      : { kind: 'address', key: limitedAddress(visit.address) }
   }
 
   /**
-   * Marks the browser as known for this account and password, if the address is verified: anyone can register with
-   * another person's address.
+   * Returns the cookie that marks a browser as known for this account and password; null if the address is not verified,
+   * because anyone can register with another person's address.
    */
-  rememberBrowser(request: FastifyRequest, reply: FastifyReply, { user, password }: UserWithPassword): void {
+  browserMark({ user, password }: UserWithPassword, now: number): BrowserMark | null {
     const key = this.#keys[0]
-    if (!key || user.email_verified_at === null) return
-    const expires = String(request.server.clock.now() + browserLife)
+    if (!key || user.email_verified_at === null) return null
+    const expires = String(now + browserLife)
     const macs = [key.sign(issuedText(user.email, expires)), key.sign(boundText(user.email, expires, password))]
-    const maxAge = browserLife / 1000
-    request.server.cookies.set(request, reply, browserCookie, [expires, ...macs].join('.'), { maxAge })
+    return { value: [expires, ...macs].join('.'), maxAge: browserLife / 1000 }
   }
 
   /** Tests whether the browser signed in to the account before. The password may have changed since. */
-  signedInBefore(request: FastifyRequest, { email }: Pick<User, 'email'>): boolean {
-    return this.#markOf(request, canonicalEmail(email)) !== null
+  signedInBefore(visit: Visit, { email }: Pick<User, 'email'>): boolean {
+    return this.#markOf(visit, canonicalEmail(email)) !== null
   }
 
-  /** Renews the mark of a known browser. */
-  renewBrowser(request: FastifyRequest, reply: FastifyReply, found: UserWithPassword): void {
-    if (this.#markOf(request, found.user.email)) this.rememberBrowser(request, reply, found)
+  /** Returns a new mark for a known browser; null for others. */
+  renewedMark(visit: Visit, found: UserWithPassword): BrowserMark | null {
+    return this.#markOf(visit, found.user.email) ? this.browserMark(found, visit.app.clock.now()) : null
   }
 
   /** Returns a valid, unexpired mark for the account. Does not check the password. */
-  #markOf(request: FastifyRequest, account: string): { expires: string; bound: string } | null {
-    const [expires = '', issued = '', bound = ''] = (request.cookies?.[browserCookie] ?? '').split('.')
-    if (!/^\d{1,15}$/.test(expires) || Number(expires) <= request.server.clock.now()) return null
+  #markOf(visit: Visit, account: string): { expires: string; bound: string } | null {
+    const [expires = '', issued = '', bound = ''] = (visit.cookie(browserCookie) ?? '').split('.')
+    if (!/^\d{1,15}$/.test(expires) || Number(expires) <= visit.app.clock.now()) return null
     const isIssued = this.#keys.some((key) => constantTimeEqual(key.sign(issuedText(account, expires)), issued))
     return isIssued ? { expires, bound } : null
   }
@@ -264,8 +274,8 @@ export class LoginLimiter {
    * Tests whether the browser signed in to the account with its current password. Queries only if the browser has a
    * mark.
    */
-  async #isKnownBrowser(request: FastifyRequest, account: string, find: FindAccount): Promise<boolean> {
-    const mark = this.#markOf(request, account)
+  async #isKnownBrowser(visit: Visit, account: string, find: FindAccount): Promise<boolean> {
+    const mark = this.#markOf(visit, account)
     const found = mark && (await find())
     if (!mark || !found) return false
     const text = boundText(account, mark.expires, found.password)

@@ -1,16 +1,15 @@
-import type { FastifyRequest } from 'fastify'
 import { browserName } from '../../identity/browser-name.ts'
-import { eventContext } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { networkOf } from '../../platform/http/client-address.ts'
+import type { Visit } from '../access/visit.ts'
 
 /** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
-export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
-  const { server: app } = request
-  if (app.loginLimiter.signedInBefore(request, user)) return
-  await notify(app, tx, eventContext(request), user, 'new_sign_in')
+export async function noticeBrowser(tx: Tx, visit: Visit, user: User): Promise<void> {
+  const { app } = visit
+  if (app.loginLimiter.signedInBefore(visit, user)) return
+  await notify(app, tx, visit.origin, user, 'new_sign_in')
 }
 
 /** How long an application counts as known after a notice, in milliseconds. */
@@ -22,13 +21,13 @@ const applicationLife = 90 * 86_400_000
  */
 export async function noticeApplication(
   tx: Tx,
-  request: FastifyRequest,
+  visit: Visit,
   user: User,
   { id, name }: { id: string; name: string },
 ): Promise<void> {
-  const { server: app } = request
+  const { app } = visit
   if (user.email_verified_at === null) return
-  const origin = eventContext(request)
+  const origin = visit.origin
   const device = [user.id, id, browserName(origin.userAgent ?? '') ?? '', networkOf(origin.ipAddress ?? '')].join('\0')
   const rule = { max: 1, window: applicationLife, block: 'window' } as const
   const hit = await app.counters.within(tx).hit(`application:${device}`, rule, origin.now)

@@ -3,6 +3,7 @@ import type { Config } from '../../platform/config/schema.ts'
 import { passwordConfirmationRequired } from '../../platform/errors.ts'
 import type { Step } from '../../platform/http/step.ts'
 import { accessOf } from '../access/route-access.ts'
+import { type Visit, visitOf } from '../access/visit.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -16,10 +17,10 @@ declare module 'fastify' {
 }
 
 /** Returns the age of the last confirmation, or of a sign-in that counts as one, in milliseconds; null for none. */
-export function confirmationAge({ session, server }: FastifyRequest): number | null {
+export function confirmationAge({ session, app }: Pick<Visit, 'app' | 'session'>): number | null {
   const { passwordConfirmedAt, proof } = session ?? {}
-  const { confirmed_by_sign_in } = server.config.current().session
-  const ageOf = (at: number) => Math.max(0, server.clock.now() - at)
+  const { confirmed_by_sign_in } = app.config.current().session
+  const ageOf = (at: number) => Math.max(0, app.clock.now() - at)
   // Later proofs add their methods and keep the time of the sign-in, so it is never too recent.
   const isFresh =
     proof?.methods.some((method) => ['pwd', 'pop'].includes(method)) && ageOf(proof.at) < confirmed_by_sign_in
@@ -28,16 +29,16 @@ export function confirmationAge({ session, server }: FastifyRequest): number | n
 }
 
 /** Throws 423 without a confirmation within `passwords.confirm_timeout`. */
-export function requireRecentPassword(request: FastifyRequest): void {
-  const age = confirmationAge(request)
-  const { confirm_timeout } = request.server.config.current().passwords
+export function requireRecentPassword(visit: Visit): void {
+  const age = confirmationAge(visit)
+  const { confirm_timeout } = visit.app.config.current().passwords
   if (age === null || age > confirm_timeout) throw passwordConfirmationRequired()
 }
 
 /** Stores the time of a confirmation in the session's row. */
-export async function markConfirmed(request: FastifyRequest): Promise<void> {
-  request.session.passwordConfirmedAt = request.server.clock.now()
-  await request.session.save()
+export async function markConfirmed({ app, session }: Visit): Promise<void> {
+  session.passwordConfirmedAt = app.clock.now()
+  await session.save()
 }
 
 /** Requires a recent confirmation of sessions that make changes as an administrator. Tokens cannot confirm. */
@@ -49,7 +50,7 @@ export const recentAdministrator: Step = {
     const access = accessOf(route)
     if (!('administrator' in access) || access.administrator === 'reads') return null
     const check = async (request: FastifyRequest) => {
-      if (request.caller?.kind === 'session') requireRecentPassword(request)
+      if (request.caller?.kind === 'session') requireRecentPassword(visitOf(request))
     }
     return [check]
   },
@@ -64,7 +65,7 @@ export const recentPassword: Step = {
     const isRequired = config?.recentPassword
     if (!isRequired) return null
     const check = async (request: FastifyRequest) => {
-      if (isRequired(request.server.config.current())) requireRecentPassword(request)
+      if (isRequired(request.server.config.current())) requireRecentPassword(visitOf(request))
     }
     return [check]
   },

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { lockUser } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
@@ -16,7 +16,9 @@ import type { CookiePrefix, Cookies } from '../access/cookies.ts'
 import type { Remembered } from '../access/find-caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
+import { type Visit, visitOf } from '../access/visit.ts'
 import { endDevice } from './end-sessions.ts'
+import { renewBrowser } from './known-browser.ts'
 import { insertSession, switchSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
@@ -84,25 +86,25 @@ export class RememberTokens {
   }
 
   /** Returns the caller of the remember-me cookie, or null. Writes nothing. */
-  find = async (request: FastifyRequest): Promise<Remembered | null> => {
-    const presented = this.#presented(request)
+  find = async (visit: Visit): Promise<Remembered | null> => {
+    const presented = this.#presented(visit)
     if (!presented) return null
-    const row = await request.server.lookups.rememberToken(presented.id)
-    if (!row?.user || !this.#isLive(row, request.server.clock.now())) return null
+    const row = await visit.app.lookups.rememberToken(presented.id)
+    if (!row?.user || !this.#isLive(row, visit.app.clock.now())) return null
     if (!isCurrent(row, presented.secret)) {
-      if (this.#wasIssued(presented)) await this.#endReplayed(request, presented, row.user)
+      if (this.#wasIssued(presented)) await this.#endReplayed(visit, presented, row.user)
       return null
     }
     return {
       caller: new SessionCaller({ id: null, publicId: 'remembered' }, row.user),
-      resume: (_request, reply) => this.#resume(request, reply, presented, row),
+      resume: (request, reply) => this.#resume(request, reply, presented, row),
     }
   }
 
   /** Inserts the token of a new device. Requires the user lock. */
-  async create(tx: Tx, request: FastifyRequest, { user, password }: UserWithPassword): Promise<NewToken> {
+  async create(tx: Tx, visit: Visit, { user, password }: UserWithPassword): Promise<NewToken> {
     const secret = randomId()
-    const { ipAddress, userAgent, now } = eventContext(request)
+    const { ipAddress, userAgent, now } = visit.origin
     await forgetLeastUsed(tx, user.id)
     const row = await tx.rememberToken.create({
       data: {
@@ -134,8 +136,8 @@ export class RememberTokens {
   }
 
   /** Returns the device of the request's cookie, or null if the cookie is missing or invalid. */
-  async presentedDevice(tx: Tx, request: FastifyRequest): Promise<{ id: bigint; userId: number } | null> {
-    const presented = this.#presented(request)
+  async presentedDevice(tx: Tx, visit: Visit): Promise<{ id: bigint; userId: number } | null> {
+    const presented = this.#presented(visit)
     if (!presented) return null
     const hash = sha256Hex(presented.secret)
     const row = await tx.rememberToken.findFirst({
@@ -160,9 +162,9 @@ export class RememberTokens {
     return bindSecret(secret, this.#cookies.prefix(rememberCookie))
   }
 
-  #presented(request: FastifyRequest): Presented | null {
-    const found = parse(request.cookies?.[rememberCookie])
-    return found && { ...found, secret: bindSecret(found.secret, request.cookiePrefixes?.get(rememberCookie) ?? '') }
+  #presented(visit: Visit): Presented | null {
+    const found = parse(visit.cookie(rememberCookie))
+    return found && { ...found, secret: bindSecret(found.secret, visit.cookiePrefix(rememberCookie)) }
   }
 
   #isLive(row: RememberRow, now: number): boolean {
@@ -182,22 +184,21 @@ export class RememberTokens {
   }
 
   /** Ends the device whose superseded secret was presented, once, and notifies its user. */
-  async #endReplayed(request: FastifyRequest, { id, secret }: Presented, user: User): Promise<void> {
-    const { server: app } = request
+  async #endReplayed({ app, origin }: Visit, { id, secret }: Presented, user: User): Promise<void> {
     await app.database.transaction(async (tx) => {
       await lockUser(app.database, tx, user.id)
       const row = await tx.rememberToken.findUnique({ where: { id } })
       if (!row || isCurrent(row, secret)) return
       const publicIds = await endDevice(tx, BigInt(user.id), id)
       await app.sessionListener.ended(tx, { publicIds })
-      const origin = eventContext(request)
       await recordEvent(tx, origin, { type: 'remember_replayed', userId: user.id })
       await notify(app, tx, origin, user, 'remember_replayed')
     })
   }
 
   async #resume(request: FastifyRequest, reply: FastifyReply, presented: Presented, row: RememberRow): Promise<void> {
-    const { server: app } = request
+    const visit = visitOf(request)
+    const { app } = visit
     const { user, password } = row
     const key = this.#keys[0]
     if (!user || !key) throw unauthenticated()
@@ -206,12 +207,12 @@ export class RememberTokens {
     const id = sha256Hex(shared)
 
     const successor = await app.database.transaction(async (tx) => {
-      const others = await app.sessionListener.usersOf(tx, request)
+      const others = await app.sessionListener.usersOf(tx, visit)
       const accounts = await lockActiveAccounts(app.database, tx, [user.id, ...others])
       // The account may have been disabled since the look-up.
       if (!isUnchanged(accounts.get(user.id), { user, password })) throw unauthenticated()
       const now = app.clock.now()
-      const next = await this.#rotate(tx, request, presented)
+      const next = await this.#rotate(tx, visit, presented)
       const { lifetime, absolute_lifetime } = this.#config.current().session
       const live = {
         userId: BigInt(user.id),
@@ -226,18 +227,18 @@ export class RememberTokens {
         select: { createdAt: true },
       })
       const proof = { at: createdAt.getTime(), methods: [] }
-      await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
-      await recordEvent(tx, eventContext(request), { type: 'login_remembered', userId: user.id })
+      await insertSession(tx, visit, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
+      await recordEvent(tx, visit.origin, { type: 'login_remembered', userId: user.id })
       return next
     })
     if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
-    app.loginLimiter.renewBrowser(request, reply, { user, password })
+    renewBrowser(request, reply, { user, password })
     await switchSession(request, reply, shared)
   }
 
   /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */
-  async #rotate(tx: Tx, request: FastifyRequest, { id, secret }: Presented): Promise<string | null> {
-    const { ipAddress, userAgent, now } = eventContext(request)
+  async #rotate(tx: Tx, { origin }: Visit, { id, secret }: Presented): Promise<string | null> {
+    const { ipAddress, userAgent, now } = origin
     const use = { ipAddress, userAgent, lastUsedAt: new Date(now) }
     const successors = this.#keys.map((key) => key.sign(`successor\0${secret}`))
     const [first = ''] = successors

@@ -1,5 +1,4 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvent, recordEvents } from '../../identity/events.ts'
+import { recordEvent, recordEvents } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../../identity/two-factor.ts'
 import type { User } from '../../identity/user.ts'
@@ -10,6 +9,7 @@ import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { randomReadable } from '../../platform/crypto/random.ts'
 import type { Database } from '../../platform/database/database.ts'
 import { type FieldErrors, type HttpError, secondFactorMissing, validationFailed } from '../../platform/errors.ts'
+import type { Visit } from '../access/visit.ts'
 import type { AuthenticationMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import { endSessionsOf } from './end-sessions.ts'
@@ -105,34 +105,29 @@ export class SecondFactor {
    * Checks a code and marks it as used; no code works twice, even in parallel. Throws 429 after too many failures on
    * the account at all entry points.
    */
-  async check(request: FastifyRequest, user: User, proof: SecondFactorInput, channel: Channel): Promise<boolean> {
+  async check(visit: Visit, user: User, proof: SecondFactorInput, channel: Channel): Promise<boolean> {
     if (!proof.code && !proof.recovery_code) {
-      request.server.metrics?.login(channel, 'second_factor_needed')
+      visit.app.metrics?.login(channel, 'second_factor_needed')
       return false
     }
     return this.#attempted(
-      request,
+      visit,
       user,
       channel,
       async () =>
-        (await this.#useRecoveryCode(request, user, proof.recovery_code)) ||
-        (await this.#useCode(request, user, proof.code, 'check')),
+        (await this.#useRecoveryCode(visit, user, proof.recovery_code)) ||
+        (await this.#useCode(visit, user, proof.code, 'check')),
     )
   }
 
   /** Activates an enabled factor with a code; false for an invalid code. Limited like `check`. */
-  async confirm(request: FastifyRequest, user: User, { code }: SecondFactorInput): Promise<boolean> {
+  async confirm(visit: Visit, user: User, { code }: SecondFactorInput): Promise<boolean> {
     if (!code) return false
-    return this.#attempted(request, user, 'confirm', () => this.#useCode(request, user, code, 'confirm'))
+    return this.#attempted(visit, user, 'confirm', () => this.#useCode(visit, user, code, 'confirm'))
   }
 
-  async #attempted(
-    request: FastifyRequest,
-    user: User,
-    channel: Channel,
-    work: () => Promise<boolean>,
-  ): Promise<boolean> {
-    const attempt = await request.server.loginLimiter.attemptSecondFactor(request, user, channel)
+  async #attempted(visit: Visit, user: User, channel: Channel, work: () => Promise<boolean>): Promise<boolean> {
+    const attempt = await visit.app.loginLimiter.attemptSecondFactor(visit, user, channel)
     let fits: boolean
     try {
       fits = await work()
@@ -147,12 +142,12 @@ export class SecondFactor {
     attempt.failed()
     const facts = { userId: user.id, reason: 'wrong_code', data: { channel } }
     const lockout = attempt.isLast ? [{ type: 'lockout', ...facts } as const] : []
-    await recordEvents(this.#database, eventContext(request), { type: 'two_factor_failed', ...facts }, ...lockout)
+    await recordEvents(this.#database, visit.origin, { type: 'two_factor_failed', ...facts }, ...lockout)
     return false
   }
 
   async #useCode(
-    request: FastifyRequest,
+    visit: Visit,
     user: User,
     code: SecondFactorInput['code'],
     use: 'check' | 'confirm',
@@ -161,7 +156,7 @@ export class SecondFactor {
     const stored = await findTwoFactor(this.#database, user.id)
     const confirms = use === 'confirm'
     if (!stored?.secret || stored.confirmed === confirms) return false
-    const now = request.server.clock.now()
+    const now = visit.app.clock.now()
     const { window } = this.#config.current().two_factor
     const secret = this.#open(user.id, stored.secret)
     const step = stepOfCode(typedCode(code), { secret, now, window, after: stored.lastStep })
@@ -170,22 +165,18 @@ export class SecondFactor {
     return this.#database.transaction(async (tx) => {
       const isUsed = await consumeStep(tx, user.id, used)
       if (isUsed && confirms) {
-        await requireStillSignedIn(tx, request)
+        await requireStillSignedIn(tx, visit)
         // Other sessions signed in without this factor.
-        const count = await endSessionsOf(request.server, tx, user.id, request)
+        const count = await endSessionsOf(visit.app, tx, user.id, visit)
         const data = { ended_sessions: count }
-        await recordEvent(tx, eventContext(request), { type: 'two_factor_confirmed', userId: user.id, data })
-        await notify(request.server, tx, eventContext(request), user, 'two_factor_enabled')
+        await recordEvent(tx, visit.origin, { type: 'two_factor_confirmed', userId: user.id, data })
+        await notify(visit.app, tx, visit.origin, user, 'two_factor_enabled')
       }
       return isUsed
     })
   }
 
-  async #useRecoveryCode(
-    request: FastifyRequest,
-    user: User,
-    code: SecondFactorInput['recovery_code'],
-  ): Promise<boolean> {
+  async #useRecoveryCode(visit: Visit, user: User, code: SecondFactorInput['recovery_code']): Promise<boolean> {
     const typed = lettersOf(code ?? '')
     if (typed === '') return false
     for (let tries = 0; tries < maxTries; tries++) {
@@ -200,8 +191,8 @@ export class SecondFactor {
       const isUsed = await this.#database.transaction(async (tx) => {
         // Compare-and-swap on the ciphertext: of two concurrent uses of one code, only one succeeds.
         if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return false
-        await recordEvent(tx, eventContext(request), { type: 'recovery_code_used', userId: user.id })
-        await notify(request.server, tx, eventContext(request), user, 'recovery_code_used')
+        await recordEvent(tx, visit.origin, { type: 'recovery_code_used', userId: user.id })
+        await notify(visit.app, tx, visit.origin, user, 'recovery_code_used')
         return true
       })
       if (isUsed) return true

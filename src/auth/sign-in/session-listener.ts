@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../platform/database/database.ts'
+import type { Visit } from '../access/visit.ts'
 
 /** Browser sessions that ended: those with these public ids, or all of a user except one. */
 export type EndedSessions = { publicIds: readonly string[] } | { userId: number; except: string | null }
@@ -13,8 +13,8 @@ export interface SessionListener {
    * Users whose sessions a sign-in with this request may end. The transaction locks them together with the user who
    * signs in, because two separate locks can deadlock.
    */
-  usersOf(tx: Tx, request: FastifyRequest): Promise<number[]>
-  began(tx: Tx, request: FastifyRequest, session: { publicId: string; userId: number }): Promise<void>
+  usersOf(tx: Tx, visit: Visit): Promise<number[]>
+  began(tx: Tx, visit: Visit, session: { publicId: string; userId: number }): Promise<void>
   ended(tx: Tx, ended: EndedSessions): Promise<void>
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
 import { isUnchanged, type UserWithPassword } from '../../identity/users.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
@@ -9,9 +9,11 @@ import { unauthenticated } from '../../platform/errors.ts'
 import { SessionCaller } from '../access/caller.ts'
 import type { SessionRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
+import { eventContext, type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import { endSession } from './end-sessions.ts'
+import { rememberBrowser } from './known-browser.ts'
 import { noticeBrowser } from './new-device.ts'
 import type { Authentication } from './session-listener.ts'
 
@@ -40,8 +42,8 @@ interface NewSession {
  * Inserts a session with a user and returns its row; the only place that does. Requires the lock of the user and of
  * `sessionListener.usersOf`.
  */
-export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<SessionRow> {
-  const { ipAddress, userAgent, now } = eventContext(request)
+export async function insertSession(tx: Tx, visit: Visit, session: NewSession): Promise<SessionRow> {
+  const { ipAddress, userAgent, now } = visit.origin
   const date = new Date(now)
   const publicId = randomId()
   const { proof, user, password, rememberTokenId } = session
@@ -56,7 +58,7 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
     data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
     select: { id: true },
   })
-  await request.server.sessionListener.began(tx, request, { publicId, userId: user.id })
+  await visit.app.sessionListener.began(tx, visit, { publicId, userId: user.id })
   return { ...columns, createdAt: now, lastSeenAt: now, user, password }
 }
 
@@ -71,13 +73,13 @@ interface Renewed {
  * Renews the request's session after a password change, which invalidates copies of its cookies. Send the result with
  * `sendRenewed` after the commit.
  */
-export async function renewForPassword(tx: Tx, request: FastifyRequest, password: string): Promise<Renewed> {
-  const row = request.session?.state?.row
+export async function renewForPassword(tx: Tx, { app, session }: Visit, password: string): Promise<Renewed> {
+  const row = session?.state?.row
   if (!row?.user) throw unauthenticated()
   const sessionId = randomId()
   const mark = passwordFingerprint(password)
   const { rememberTokenId: old } = row
-  const token = old === null ? null : await request.server.remember.replace(tx, old, mark)
+  const token = old === null ? null : await app.remember.replace(tx, old, mark)
   await tx.session.updateMany({
     where: { publicId: row.publicId },
     data: { id: sha256Hex(sessionId), passwordFingerprint: mark, rememberTokenId: token?.id ?? null },
@@ -87,9 +89,8 @@ export async function renewForPassword(tx: Tx, request: FastifyRequest, password
 
 /** Sends the cookies of a renewed session and continues the request with it. */
 export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, renewed: Renewed): Promise<void> {
-  const { remember, loginLimiter } = request.server
-  remember.sendCookie(request, reply, renewed.rememberCookie)
-  loginLimiter.rememberBrowser(request, reply, renewed.found)
+  request.server.remember.sendCookie(request, reply, renewed.rememberCookie)
+  rememberBrowser(request, reply, renewed.found)
   await switchSession(request, reply, renewed.sessionId)
 }
 
@@ -104,16 +105,17 @@ function amrOf({ method = passwordMethod, completes }: SignIn): string[] {
  * pending. Throws 401 if the account was disabled or its password changed after the proof was checked.
  */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
-  const { server: app } = request
+  const visit = visitOf(request)
+  const { app, origin } = visit
   const { user, password, remember, method = passwordMethod } = login
   const sessionId = randomId()
   const begun = await app.database.transaction(async (tx) => {
-    const ended = await endSession(tx, request, [user.id, ...(await app.sessionListener.usersOf(tx, request))])
+    const ended = await endSession(tx, visit, [user.id, ...(await app.sessionListener.usersOf(tx, visit))])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password or a second factor, since the proof was checked.
     if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()
-    const token = remember ? await app.remember.create(tx, request, login) : null
-    const row = await insertSession(tx, request, {
+    const token = remember ? await app.remember.create(tx, visit, login) : null
+    const row = await insertSession(tx, visit, {
       sessionId,
       user,
       password,
@@ -122,18 +124,18 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     })
     // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)
-    await recordEvent(tx, eventContext(request), {
+    await recordEvent(tx, origin, {
       type: 'login',
       userId: user.id,
       credential: method.name,
       data: { remember, method: method.name, channel: login.channel },
     })
-    if (!login.isNewAccount) await noticeBrowser(tx, request, user)
+    if (!login.isNewAccount) await noticeBrowser(tx, visit, user)
     return { row, token }
   })
   if (!begun) return false
   app.remember.sendCookie(request, reply, begun.token?.cookie ?? null)
-  app.loginLimiter.rememberBrowser(request, reply, login)
+  rememberBrowser(request, reply, login)
   await switchSession(request, reply, sessionId, begun.row)
   return true
 }
@@ -149,7 +151,7 @@ export async function beginAnonymous(
   const sessionId = randomId()
   const date = new Date(app.clock.now())
   await app.database.transaction(async (tx) => {
-    await app.sessionListener.ended(tx, await endSession(tx, request))
+    await app.sessionListener.ended(tx, await endSession(tx, visitOf(request)))
     const row = { id: sha256Hex(sessionId), publicId: randomId(), data: JSON.stringify(data) }
     await tx.session.create({ data: { ...row, createdAt: date, lastSeenAt: date } })
     await recordEvent(tx, eventContext(request), event)
@@ -180,7 +182,7 @@ export async function endOwnSession(request: FastifyRequest): Promise<void> {
   const { server: app } = request
   const userId = request.caller?.user?.id ?? null
   await app.database.transaction(async (tx) => {
-    const ended = await endSession(tx, request)
+    const ended = await endSession(tx, visitOf(request))
     await app.sessionListener.ended(tx, ended)
     if (ended.isOwn) await recordEvent(tx, eventContext(request), { type: 'logout', userId })
   })

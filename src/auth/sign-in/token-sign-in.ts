@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
+import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import type { SecondFactorInput } from './second-factor.ts'
@@ -32,13 +32,13 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
  * result. The issuer checks under lock (`lockAndCheckAccount`) that the account has not changed.
  */
 export async function checkTokenSignIn(
-  request: FastifyRequest,
+  visit: Visit,
   { user, password }: UserWithPassword,
   { channel, proof = {}, method = passwordMethod }: TokenSignInFacts,
 ): Promise<TokenSignIn | TokenRefusal> {
-  const { config, secondFactor } = request.server
+  const { config, secondFactor } = visit.app
   if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
-  if (usedSecondFactor && !(await secondFactor.check(request, user, proof, channel))) return 'second_factor'
+  if (usedSecondFactor && !(await secondFactor.check(visit, user, proof, channel))) return 'second_factor'
   return { user, password, channel, usedSecondFactor, [checked]: true }
 }

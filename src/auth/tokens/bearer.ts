@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { User } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { adminScope } from '../../platform/config/sections/admin.ts'
@@ -6,9 +6,10 @@ import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { grants, storedAbilities } from '../access/abilities.ts'
 import { hasAdminRole } from '../access/administrators.ts'
+import type { BearerChecks } from '../access/bearer-token.ts'
 import type { TokenCaller } from '../access/caller.ts'
-import type { BearerChecks } from '../access/guard.ts'
 import type { TokenRow } from '../access/lookups/lookups.ts'
+import type { Act } from '../access/visit.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
@@ -52,9 +53,9 @@ class ApiTokenCaller implements TokenCaller {
     return !this.can(ability)
   }
 
-  async revoke(request: FastifyRequest): Promise<void> {
+  async revoke(act: Act): Promise<void> {
     // Another request revoked the token after the guard accepted it.
-    if (!(await revokeToken(request, this.user.id, this.#row.id))) throw unauthenticated('invalid')
+    if (!(await revokeToken(act, this.user.id, this.#row.id))) throw unauthenticated('invalid')
   }
 }
 

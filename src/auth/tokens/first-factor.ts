@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { nullableText } from '../../platform/http/fields.ts'
 import type { Static, TObject, TProperties, TSchema } from '../../platform/json-schema.ts'
+import type { Visit } from '../access/visit.ts'
 import type { AuthenticationMethod } from '../sign-in/authentication-methods.ts'
 import type { Channel } from '../sign-in/channel.ts'
 
@@ -22,7 +22,7 @@ export interface TokenProof {
   /** Limit that counts the requests with this proof. */
   limit?: 'token'
   /** Verifies the proof. Throws the error of the response. */
-  verify(request: FastifyRequest, body: object): Promise<FirstFactor>
+  verify(visit: Visit, body: object): Promise<FirstFactor>
 }
 
 /** Body field that several proofs share: binds a proof to the app that started the sign-in. */
@@ -37,7 +37,7 @@ export function tokenProof<Fields extends TProperties>({
   ...proof
 }: Omit<TokenProof, 'fields' | 'verify'> & {
   fields: Fields
-  verify(request: FastifyRequest, body: Static<TObject<Fields>>): Promise<FirstFactor>
+  verify(visit: Visit, body: Static<TObject<Fields>>): Promise<FirstFactor>
 }): TokenProof {
-  return { ...proof, verify: (request, body) => verify(request, body as Static<TObject<Fields>>) }
+  return { ...proof, verify: (visit, body) => verify(visit, body as Static<TObject<Fields>>) }
 }

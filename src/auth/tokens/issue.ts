@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { deviceName } from '../../identity/device-name.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { type Credential, lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
@@ -9,6 +8,7 @@ import type { Tx } from '../../platform/database/database.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../platform/errors.ts'
 import { millisecondsOf } from '../../platform/http/formats.ts'
 import type { Caller } from '../access/caller.ts'
+import type { Visit } from '../access/visit.ts'
 import type { Channel } from '../sign-in/channel.ts'
 import type { TokenSignIn } from '../sign-in/token-sign-in.ts'
 import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
@@ -67,11 +67,11 @@ const maxTokens = 1_000
  * Deletes the least recently used token for a sign-in, so that the limit cannot lock out apps that sign in again and again.
  * Throws 422 otherwise.
  */
-async function makeRoom(tx: Tx, request: FastifyRequest, userId: number, { channel }: TokenGrant): Promise<void> {
+async function makeRoom(tx: Tx, visit: Visit, userId: number, { channel }: TokenGrant): Promise<void> {
   if (!channel) {
     throw validationFailed({ token_name: ['This account already has 1,000 API tokens. Revoke one first.'] })
   }
-  const origin = eventContext(request)
+  const origin = visit.origin
   const id = await findLeastUsed(tx, userId, new Date(origin.now))
   if (id === null) return
   await deleteToken(tx, userId, id)
@@ -83,13 +83,8 @@ async function makeRoom(tx: Tx, request: FastifyRequest, userId: number, { chann
  * Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid, and 422 if the
  * user has too many tokens to create another.
  */
-export function issueToken(
-  request: FastifyRequest,
-  userId: number,
-  name: string,
-  grant: TokenGrant,
-): Promise<NewAccessToken> {
-  const { database, clock, config } = request.server
+export function issueToken(visit: Visit, userId: number, name: string, grant: TokenGrant): Promise<NewAccessToken> {
+  const { database, clock, config } = visit.app
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
   const { prefix } = config.current().tokens
   return database.transaction(async (tx) => {
@@ -97,34 +92,34 @@ export function issueToken(
       throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
     }
     // The user is locked, so concurrent requests count one after the other.
-    if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, request, userId, grant)
+    if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, visit, userId, grant)
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
     const created = await createToken(tx, facts)
-    await recordEvent(tx, eventContext(request), {
+    await recordEvent(tx, visit.origin, {
       type: 'token_created',
       userId,
       data: { token_id: created.accessToken.id, name, ...(grant.channel ? { channel: grant.channel } : {}) },
     })
     const owner = await findUserById({ prisma: tx }, userId)
-    if (owner) await noticeToken(request, tx, owner.user, grant.channel ? name : null)
+    if (owner) await noticeToken(visit, tx, owner.user, grant.channel ? name : null)
     return created
   })
 }
 
 /** Notifies the user of a token: of the device for a sign-in, otherwise of the token. */
-function noticeToken(request: FastifyRequest, tx: Tx, user: User, device: string | null): Promise<void> {
-  const origin = eventContext(request)
-  if (device === null) return notify(request.server, tx, origin, user, 'token_created')
+function noticeToken(visit: Visit, tx: Tx, user: User, device: string | null): Promise<void> {
+  const origin = visit.origin
+  if (device === null) return notify(visit.app, tx, origin, user, 'token_created')
   const shown = deviceName(device)
   return shown === null
-    ? notify(request.server, tx, origin, user, 'new_sign_in')
-    : notify(request.server, tx, origin, user, 'device_signed_in', { device: shown })
+    ? notify(visit.app, tx, origin, user, 'new_sign_in')
+    : notify(visit.app, tx, origin, user, 'device_signed_in', { device: shown })
 }
 
 /** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
-export async function issueForSignIn(request: FastifyRequest, signIn: TokenSignIn, name: string): Promise<string> {
-  const { default_abilities: abilities } = request.server.config.current().tokens
+export async function issueForSignIn(visit: Visit, signIn: TokenSignIn, name: string): Promise<string> {
+  const { default_abilities: abilities } = visit.app.config.current().tokens
   const { user, channel } = signIn
   const grant = { abilities, expiresAt: null, credential: { account: signIn }, channel }
-  return (await issueToken(request, user.id, name, grant)).plainTextToken
+  return (await issueToken(visit, user.id, name, grant)).plainTextToken
 }

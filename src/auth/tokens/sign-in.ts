@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { User } from '../../identity/user.ts'
 import { findUserById } from '../../identity/users.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
@@ -6,6 +6,7 @@ import { randomId } from '../../platform/crypto/random.ts'
 import { challengeExpired, HttpError } from '../../platform/errors.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { useOnce } from '../access/used-once.ts'
+import type { Visit } from '../access/visit.ts'
 import type { Channel } from '../sign-in/channel.ts'
 import { type SecondFactorInput, secondFactorRefused } from '../sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../sign-in/token-sign-in.ts'
@@ -47,14 +48,9 @@ export interface TokenSignIns {
    * Issues an API token after a first factor whose proof works once. Throws 422 with a challenge if a second factor is
    * required and `proof` has none that is valid.
    */
-  finish(
-    request: FastifyRequest,
-    first: FirstFactor,
-    deviceName: string,
-    proof?: SecondFactorInput,
-  ): Promise<IssuedToken>
+  finish(visit: Visit, first: FirstFactor, deviceName: string, proof?: SecondFactorInput): Promise<IssuedToken>
   /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
-  resume(request: FastifyRequest, challenge: string, proof: SecondFactorInput): Promise<IssuedToken>
+  resume(visit: Visit, challenge: string, proof: SecondFactorInput): Promise<IssuedToken>
 }
 
 /** Lifetime of a challenge: ten minutes. */
@@ -96,26 +92,26 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
   }
 
   return {
-    async finish(request, first, deviceName, proof = {}) {
+    async finish(visit, first, deviceName, proof = {}) {
       const { channel, method, user } = first
-      const signIn = await checkTokenSignIn(request, first, { channel, method, proof })
+      const signIn = await checkTokenSignIn(visit, first, { channel, method, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') {
         throw secondFactorRefused(proof, challengeFor(first, deviceName))
       }
-      return { token: await issueForSignIn(request, signIn, deviceName), user }
+      return { token: await issueForSignIn(visit, signIn, deviceName), user }
     },
 
-    async resume(request, challenge, proof) {
+    async resume(visit, challenge, proof) {
       const { id, userId, passwordFingerprint: mark, deviceName, channel, expiresAt } = pendingOf(challenge)
       const found = await findUserById(database, userId)
       if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw invalidChallenge()
       if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
-      const signIn = await checkTokenSignIn(request, found, { channel, proof })
+      const signIn = await checkTokenSignIn(visit, found, { channel, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') throw secondFactorRefused(proof)
       if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw invalidChallenge()
-      return { token: await issueForSignIn(request, signIn, deviceName), user: found.user }
+      return { token: await issueForSignIn(visit, signIn, deviceName), user: found.user }
     },
   }
 }

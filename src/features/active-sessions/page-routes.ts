@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { callerOf } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
 import { browserName } from '../../identity/browser-name.ts'
 import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
@@ -31,12 +32,12 @@ const sessionPages: FastifyPluginAsync = async (app) => {
     summary: 'your devices',
     description: 'Lists sessions, and remembered devices without one.',
     async page(request, reply) {
-      const sessions = (await ownSessions(request)).map((session) => ({
+      const sessions = (await ownSessions(visitOf(request))).map((session) => ({
         ...shown(session),
         state: session.current ? ('current' as const) : ('signed_in' as const),
         endAction: `${section}/${session.id}/end`,
       }))
-      const remembered = (await ownDevices(request)).map((device) => ({
+      const remembered = (await ownDevices(visitOf(request))).map((device) => ({
         ...shown(device),
         state: 'remembered' as const,
         endAction: `${devicesPath}/${device.id}/end`,
@@ -58,7 +59,7 @@ const sessionPages: FastifyPluginAsync = async (app) => {
     next: 'To the section, or from this device to the start page.',
     async send(request, reply) {
       const { id } = request.params
-      await endOne(request, id)
+      await endOne(visitOf(request), id)
       if (id !== callerOf(request).credentialId) return done(section, 'session_ended')
       await signOut(request, reply)
       return startPage(app.config.current())
@@ -74,7 +75,7 @@ const sessionPages: FastifyPluginAsync = async (app) => {
     description: 'The device must sign in again.',
     next: 'To the section.',
     async send(request) {
-      await forgetDevice(request, BigInt(request.params.id))
+      await forgetDevice(visitOf(request), BigInt(request.params.id))
       return done(section, 'session_ended')
     },
   })
@@ -93,7 +94,7 @@ const sessionPages: FastifyPluginAsync = async (app) => {
       description: 'Like `DELETE /user/other-sessions`, after a recent confirmation in place of the password.',
       next: 'To the section.',
       async send(request) {
-        await endOthers(request)
+        await endOthers(visitOf(request))
         return done(section, 'sessions_ended')
       },
     },

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticateAgain } from '../../auth/sign-in/authenticate.ts'
 import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
@@ -41,10 +42,14 @@ const own = { access: { family: 'session', caller: 'required' } } as const
 /** Throws unless the body contains the user's password. A user without a password needs a recent confirmation (423). */
 async function requirePassword(request: FastifyRequest<{ Body: { password?: unknown } }>, user: User): Promise<void> {
   const { password } = request.body
-  if (typeof password === 'string' && password !== '' && (await authenticateAgain(request, user, password, 'confirm')))
+  if (
+    typeof password === 'string' &&
+    password !== '' &&
+    (await authenticateAgain(visitOf(request), user, password, 'confirm'))
+  )
     return
   const found = await findUserById(request.server.database, user.id)
-  if (found && !isPassword(found.password)) return requireRecentPassword(request)
+  if (found && !isPassword(found.password)) return requireRecentPassword(visitOf(request))
   throw validationFailed({ password: ['The provided password was incorrect.'] })
 }
 
@@ -62,7 +67,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ListedSession) },
       },
     },
-    (request) => ownSessions(request),
+    (request) => ownSessions(visitOf(request)),
   )
 
   app.delete(
@@ -81,7 +86,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { id } = request.params
-      await endOne(request, id)
+      await endOne(visitOf(request), id)
       if (id === callerOf(request).credentialId) await signOut(request, reply)
       return { message: 'Session ended.' }
     },
@@ -103,7 +108,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const user = requireUser(request)
       await requirePassword(request, user)
-      await endOthers(request)
+      await endOthers(visitOf(request))
       return { message: 'Your other sessions have ended.' }
     },
   )

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../auth/access/visit.ts'
 import { emailCodeMethod } from '../../auth/sign-in/authentication-methods.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { LoginAnswer } from '../../auth/sign-in/login-answer.ts'
@@ -72,7 +73,13 @@ const emailCode: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { email, remember } = request.body
       const holder = request.session.sessionId
-      await app.loginCodes.request(request, { holder, email, remember: isSet(remember), returnTo: null, link: true })
+      await app.loginCodes.request(visitOf(request), {
+        holder,
+        email,
+        remember: isSet(remember),
+        returnTo: null,
+        link: true,
+      })
       app.sessions.sendCookies(request, reply)
       return reply.code(202).send(sent)
     },
@@ -95,7 +102,7 @@ const emailCode: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const challengeToken = randomId()
       const code = { holder: appHolder(challengeToken), remember: false, returnTo: null, link: false }
-      await app.loginCodes.request(request, { ...code, email: request.body.email })
+      await app.loginCodes.request(visitOf(request), { ...code, email: request.body.email })
       return reply.code(202).send({ ...sent, challenge_token: challengeToken })
     },
   )
@@ -116,7 +123,7 @@ const emailCode: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const holder = request.session.sessionId
-      const proved = await app.loginCodes.verify(request, { holder, code: request.body.code })
+      const proved = await app.loginCodes.verify(visitOf(request), { holder, code: request.body.code })
       if (!proved) throw validationFailed({ code: [wrongCode] })
       const { user, password, remember, passwordRemoved } = proved
       const login = { user, password, remember, method: emailCodeMethod, channel: 'email_code' } as const

@@ -15,11 +15,11 @@ export const emailCodeProof: TokenProof = tokenProof({
     challenge_token: challengeTokenField,
   },
   required: ['challenge_token'],
-  verify: async (request, { email_code, challenge_token }) => {
-    const app = request.server
+  verify: async (visit, { email_code, challenge_token }) => {
+    const app = visit.app
     const holder = appHolder(challenge_token ?? '')
     const isEnabled = app.config.current().login.email_code
-    const proved = isEnabled ? await app.loginCodes.verify(request, { holder, code: email_code ?? '' }) : null
+    const proved = isEnabled ? await app.loginCodes.verify(visit, { holder, code: email_code ?? '' }) : null
     if (!proved) throw validationFailed({ email_code: [wrongCode] })
     return { user: proved.user, password: proved.password, method: emailCodeMethod, channel: 'email_code' }
   },

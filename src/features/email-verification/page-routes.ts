@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { formPage } from '../../pages/form-page.ts'
 import { resendPage, signInPage, startPage } from '../../pages/links.ts'
@@ -47,7 +48,7 @@ const verificationPages: FastifyPluginAsync = async (app) => {
       next: 'Back to the page, the start page or the sign-in page.',
       async send(request) {
         const user = request.caller?.user
-        return user && (await resendVerification(request, user)) ? `${path}?sent=1` : elsewhere(request)
+        return user && (await resendVerification(visitOf(request), user)) ? `${path}?sent=1` : elsewhere(request)
       },
     },
   })

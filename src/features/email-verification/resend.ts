@@ -1,5 +1,4 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext } from '../../identity/events.ts'
+import type { Visit } from '../../auth/access/visit.ts'
 import type { User } from '../../identity/user.ts'
 import { sendVerification } from '../../identity/verification.ts'
 
@@ -8,9 +7,9 @@ export const unverifiedAddress = ({ email, email_verified_at, pending_email }: U
   pending_email ?? (email_verified_at === null ? email : null)
 
 /** Mails the verification link again. Returns false if the user has no unverified address. */
-export async function resendVerification(request: FastifyRequest, user: User): Promise<boolean> {
-  const app = request.server
+export async function resendVerification(visit: Visit, user: User): Promise<boolean> {
+  const app = visit.app
   if (unverifiedAddress(user) === null) return false
-  await app.database.transaction((tx) => sendVerification(app, tx, eventContext(request), user))
+  await app.database.transaction((tx) => sendVerification(app, tx, visit.origin, user))
   return true
 }

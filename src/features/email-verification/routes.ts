@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf } from '../../auth/access/caller.ts'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
+import { rememberBrowser } from '../../auth/sign-in/known-browser.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
 import { undoLink } from '../../identity/email-change.ts'
-import { eventContext } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
 import { findUserById } from '../../identity/users.ts'
@@ -86,7 +87,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         if (address === 'current') await verifyAddress(app.database, user, eventContext(request))
         else if (!(await applyPending(request, user))) return refuseLink(request, reply, 'not_yours')
         const verified = await findUserById(app.database, user.id)
-        if (verified) app.loginLimiter.rememberBrowser(request, reply, verified)
+        if (verified) rememberBrowser(request, reply, verified)
         if (isNavigation(request)) return reply.redirect(linkTo(app.config.current(), 'after_verify'), 302)
         return reply.code(204).send(null)
       },
@@ -116,7 +117,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { user } = callerOf(request)
       if (!user) throw unauthenticated()
-      if (!(await resendVerification(request, user))) return reply.code(204).send(null)
+      if (!(await resendVerification(visitOf(request), user))) return reply.code(204).send(null)
       const message = 'A new verification link has been sent to your email address.'
       return reply.code(202).send({ status: 'verification-link-sent', message })
     },
@@ -126,7 +127,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
   async function applyPending(request: FastifyRequest, user: User): Promise<boolean> {
     const origin = eventContext(request)
     const outcome = await applyAddress(app.database, user, origin, {
-      lock: (tx) => requireStillSignedIn(tx, request),
+      lock: (tx) => requireStillSignedIn(tx, visitOf(request)),
       notifyOld: async (tx, changeId, newEmail) => {
         const undo = undoLink(app, { id: changeId, oldEmail: user.email })
         await notify(app, tx, origin, user, 'email_changed', { newEmail, undo })

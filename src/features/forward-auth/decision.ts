@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Caller, SessionCaller } from '../../auth/access/caller.ts'
 import { checkToken } from '../../auth/access/csrf.ts'
 import { mustVerifyAddress } from '../../auth/access/verified-address.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { confirmationAge } from '../../auth/sign-in/recent-password.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { emailUnverified, forbidden, HttpError, unauthenticated } from '../../platform/errors.ts'
@@ -105,7 +106,7 @@ async function authenticate(
     if (row?.user) {
       touches.session(row.id, row.lastSeenAt)
       if (isUnsafe(original)) checkToken(request, request.presentedSessionId)
-      const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(request) }
+      const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(visitOf(request)) }
       return { caller: new SessionCaller(row, row.user), proof }
     }
   }

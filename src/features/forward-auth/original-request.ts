@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
 import { HttpError } from '../../platform/errors.ts'
 import { type Host, parseHost } from '../../platform/guard-rules/host-pattern.ts'
 
@@ -18,7 +18,10 @@ export interface OriginalRequest {
 }
 
 /** The request of the proxy to the guard. */
-type Asking = Pick<FastifyRequest, 'headers' | 'method'>
+interface Asking {
+  headers: IncomingHttpHeaders
+  method: string
+}
 
 /** The original request as one source describes it. Undefined members are missing there. */
 interface Claim {

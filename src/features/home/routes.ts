@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
 import { accountHref } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
@@ -16,7 +17,7 @@ async function offersFor(request: FastifyRequest, reply: FastifyReply): Promise<
   const { cookies, features } = request.server
   const parts: PagePart[] = []
   for (const { cookie, isFor, part } of features.flatMap(({ offers }) => offers ?? [])) {
-    if ((cookie !== null && request.cookies[cookie] !== undefined) || !(await isFor(request))) continue
+    if ((cookie !== null && request.cookies[cookie] !== undefined) || !(await isFor(visitOf(request)))) continue
     if (cookie !== null) cookies.set(request, reply, cookie, '1', { maxAge: year })
     parts.push(part)
   }

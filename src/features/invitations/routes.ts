@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
-import { eventContext } from '../../identity/events.ts'
 import {
   acceptInvitation,
   findInvitation,
@@ -137,7 +137,7 @@ const invitations: FastifyPluginAsync = async (app) => {
   ): Promise<boolean> {
     const { token } = request.params
     const { name, password } = checked(request, request.body)
-    const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
+    const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visitOf(request), email))
     const user = await app.database.transaction(async (tx) => {
       const accepted = await acceptInvitation(app, tx, eventContext(request), { token, name, password: hash })
       if (accepted === 'taken') throw new Taken()

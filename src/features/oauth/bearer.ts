@@ -1,9 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { grants } from '../../auth/access/abilities.ts'
+import type { BearerChecks, BoundCheck } from '../../auth/access/bearer-token.ts'
 import type { TokenCaller } from '../../auth/access/caller.ts'
-import type { BearerChecks, BoundCheck } from '../../auth/access/guard.ts'
 import { useOnce } from '../../auth/access/used-once.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import type { Act } from '../../auth/access/visit.ts'
+import { recordEvent } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
 import type { HttpError } from '../../platform/errors.ts'
 import type { AccessTokenClaims } from './access-token.ts'
@@ -57,11 +58,10 @@ class JwtCaller implements TokenCaller {
   }
 
   /** Revokes the token on every replica. */
-  async revoke(request: FastifyRequest): Promise<void> {
+  async revoke({ app, origin }: Act): Promise<void> {
     const jti = this.credentialId
     const userId = this.user?.id ?? null
-    const origin = eventContext(request)
-    await request.server.database.transaction(async (tx) => {
+    await app.database.transaction(async (tx) => {
       await denyToken(tx, jti, this.expiresAt + 60_000)
       const isPersonal = userId !== null && (await deletePersonalToken(tx, userId, jti))
       const type = isPersonal ? 'personal_token_revoked' : 'token_revoked'

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { browserName } from '../../identity/browser-name.ts'
 import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
 import { formOf, formPage, formRoute, fresh, pageRoute } from '../../pages/form-page.ts'
@@ -100,7 +101,7 @@ const passkeyPages: FastifyPluginAsync = async (app) => {
       form: formOf('PasskeyForm', { name: 'The new name.' }),
       async send(request) {
         const { name } = checkBody(request, RenameBody, { name: request.body.name })
-        await rename(request, BigInt((await requireOwn(request)).id), name)
+        await rename(visitOf(request), BigInt((await requireOwn(request)).id), name)
         return done(section, 'passkey_renamed')
       },
       again: (request, reply, state) => editPage(request, reply, request.body.name, state),
@@ -116,7 +117,7 @@ const passkeyPages: FastifyPluginAsync = async (app) => {
     description: 'Like `DELETE /user/passkeys/{id}`. 404 for passkeys of other users.',
     next: 'To the section.',
     async send(request) {
-      await remove(request, BigInt((await requireOwn(request)).id))
+      await remove(visitOf(request), BigInt((await requireOwn(request)).id))
       return done(section, 'passkey_removed')
     },
     again: (request, reply, state) => editPage(request, reply, undefined, state),

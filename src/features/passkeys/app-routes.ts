@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticateAgain } from '../../auth/sign-in/authenticate.ts'
 import type { User } from '../../identity/user.ts'
 import { randomId } from '../../platform/crypto/random.ts'
@@ -15,7 +16,7 @@ import {
   RegisterAnswer,
 } from './schemas.ts'
 
-const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403, 404] } as const
+const guarded = { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403, 404] } as const
 
 /** Returns the user of an app. Throws 403 for tokens with limited abilities, because a passkey opens the whole account. */
 function appUser(request: FastifyRequest): User {
@@ -28,7 +29,7 @@ function appUser(request: FastifyRequest): User {
 async function confirmPassword(request: FastifyRequest, user: User, password: string | null | undefined) {
   if (!request.server.config.current().passkeys.confirm_password) return
   if (!password) throw validationFailed({ password: ['The password field is required.'] })
-  if (await authenticateAgain(request, user, password, 'confirm')) return
+  if (await authenticateAgain(visitOf(request), user, password, 'confirm')) return
   throw validationFailed({ password: ['The provided password was incorrect.'] })
 }
 
@@ -54,7 +55,10 @@ const appRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const challengeToken = randomId()
-      return { options: await loginOptions(request, tokenAsking(challengeToken)), challenge_token: challengeToken }
+      return {
+        options: await loginOptions(visitOf(request), tokenAsking(challengeToken)),
+        challenge_token: challengeToken,
+      }
     },
   )
 
@@ -76,7 +80,7 @@ const appRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const user = appUser(request)
       await confirmPassword(request, user, request.body.password)
       const challengeToken = randomId()
-      const options = await registrationOptions(request, user, tokenAsking(challengeToken, user.id))
+      const options = await registrationOptions(visitOf(request), user, tokenAsking(challengeToken, user.id))
       return { options, challenge_token: challengeToken }
     },
   )
@@ -97,7 +101,7 @@ const appRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const user = appUser(request)
       const { challenge_token, ...passkey } = request.body
-      const id = await registerPasskey(request, user, passkey, tokenAsking(challenge_token, user.id))
+      const id = await registerPasskey(visitOf(request), user, passkey, tokenAsking(challenge_token, user.id))
       return { id: String(id), name: passkey.name, status: 'passkey-registered' }
     },
   )

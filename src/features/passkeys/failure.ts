@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import type { Visit } from '../../auth/access/visit.ts'
+import { recordEvents } from '../../identity/events.ts'
 import type { HttpError } from '../../platform/errors.ts'
 import { logAdvice } from '../../platform/http/advice.ts'
 import type { Asking } from './challenge-store.ts'
@@ -19,16 +19,17 @@ interface Failure {
 const maxReasonLength = 200
 
 /** Logs why a credential was rejected. The caller does not see the reason. */
-export function logRefusal(request: FastifyRequest, error: unknown): void {
+export function logRefusal(visit: Visit, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error)
-  if (error instanceof OriginRefused) logAdvice(request.log, 'passkey rejected', error.advice)
-  else request.log.info({ reason: text.slice(0, maxReasonLength) }, 'passkey rejected')
+  const { log } = visit.origin
+  if (log && error instanceof OriginRefused) logAdvice(log, 'passkey rejected', error.advice)
+  else log?.info({ reason: text.slice(0, maxReasonLength) }, 'passkey rejected')
 }
 
 /** Records the failure and returns the error to throw. */
-export async function failed(request: FastifyRequest, { text, userId, reason, ...data }: Failure): Promise<HttpError> {
-  const { database, metrics } = request.server
-  await recordEvents(database, eventContext(request), {
+export async function failed(visit: Visit, { text, userId, reason, ...data }: Failure): Promise<HttpError> {
+  const { database, metrics } = visit.app
+  await recordEvents(database, visit.origin, {
     type: 'passkey_failed',
     userId,
     credential: 'passkey',

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { browserName } from '../../identity/browser-name.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { acceptInvitation, findInvitation } from '../../identity/invitations.ts'
 import { startPage } from '../../pages/links.ts'
 import { validationFailed } from '../../platform/errors.ts'
@@ -44,7 +45,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { token, name } = request.body
       const { email } = await requireInvitation(token)
-      const options = await invitationOptions(request, token, { email, name })
+      const options = await invitationOptions(visitOf(request), token, { email, name })
       app.sessions.sendCookies(request, reply)
       return { options }
     },
@@ -78,8 +79,8 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     const origin = eventContext(request)
     const label = browserName(origin.userAgent ?? '') ?? 'Passkey'
     const { passkey, userVerified } = await attestedPasskey(
-      request,
-      invitationAsking(request, token),
+      visitOf(request),
+      invitationAsking(visitOf(request), token),
       { name: label, credential },
       async (text) => credentialRefused(text),
     )

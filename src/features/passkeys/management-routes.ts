@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { forbidden, notFound } from '../../platform/errors.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { recentPassword, remove, rename } from './manage.ts'
@@ -64,7 +65,7 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: PasskeySignals },
       },
     },
-    (request) => passkeySignals(request),
+    (request) => passkeySignals(visitOf(request)),
   )
 
   app.get(
@@ -79,7 +80,7 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: CreationOptionsAnswer },
       },
     },
-    async (request) => ({ options: await registrationOptions(request, requireUser(request)) }),
+    async (request) => ({ options: await registrationOptions(visitOf(request), requireUser(request)) }),
   )
 
   app.post(
@@ -96,7 +97,7 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const id = await registerPasskey(request, requireUser(request), request.body)
+      const id = await registerPasskey(visitOf(request), requireUser(request), request.body)
       return { id: String(id), name: request.body.name, status: 'passkey-registered' }
     },
   )
@@ -117,7 +118,7 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
       preValidation: requireOwn,
     },
     async (request) => {
-      const passkey = await rename(request, BigInt(request.params.id), request.body.name)
+      const passkey = await rename(visitOf(request), BigInt(request.params.id), request.body.name)
       return { passkey }
     },
   )
@@ -137,7 +138,7 @@ const managementRoutes: FastifyPluginAsyncTypebox = async (app) => {
       preValidation: requireOwn,
     },
     async (request) => {
-      await remove(request, BigInt(request.params.id))
+      await remove(visitOf(request), BigInt(request.params.id))
       return { status: 'passkey-deleted' }
     },
   )

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
 import { hasPasskey } from './store.ts'
 
@@ -6,9 +6,9 @@ import { hasPasskey } from './store.ts'
 export const newPasskeyPath = `${sectionPath('passkeys')}/new`
 
 /** Tests whether to offer a passkey: the user signed in by password, has none, and can add one on svc's pages. */
-export async function isOfferedPasskey({ caller, server, session }: FastifyRequest): Promise<boolean> {
-  const config = server.config.current()
-  const isShown = config.links.account === null && sectionsOf(server.features, config).includes('passkeys')
+export async function isOfferedPasskey({ app, caller, session }: Visit): Promise<boolean> {
+  const config = app.config.current()
+  const isShown = config.links.account === null && sectionsOf(app.features, config).includes('passkeys')
   if (!isShown || !caller?.user || !session.proof?.methods.includes('pwd')) return false
-  return !(await hasPasskey(server.database, caller.user.id))
+  return !(await hasPasskey(app.database, caller.user.id))
 }

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import type { RequestLimit } from '../../auth/access/request-limits.ts'
+import type { Visit } from '../../auth/access/visit.ts'
 import type { User } from '../../identity/user.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { type Asking, keepChallenge } from './challenge-store.ts'
@@ -13,9 +13,9 @@ export const algorithms = [-7, -257]
 const timeout = 300_000
 
 /** Binds a challenge to the session of the request. */
-export const askingOf = (request: FastifyRequest, ceremony: Asking['ceremony'], userId: number | null): Asking => ({
+export const askingOf = (visit: Visit, ceremony: Asking['ceremony'], userId: number | null): Asking => ({
   ceremony,
-  sessionHash: sha256Hex(request.session.sessionId),
+  sessionHash: sha256Hex(visit.session.sessionId),
   userId,
 })
 
@@ -34,8 +34,8 @@ export const challengeLimit: RequestLimit = {
 }
 
 /** Returns the options for signing in with any passkey, and stores their challenge. */
-export async function loginOptions(request: FastifyRequest, asking: Asking) {
-  const { clock, config, database } = request.server
+export async function loginOptions(visit: Visit, asking: Asking) {
+  const { clock, config, database } = visit.app
   const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({ rpID, userVerification, timeout })
@@ -45,17 +45,17 @@ export async function loginOptions(request: FastifyRequest, asking: Asking) {
 
 /** Returns the options for a ceremony with one of the user's passkeys, and stores their challenge. */
 export async function userOptions(
-  request: FastifyRequest,
+  visit: Visit,
   ceremony: 'confirm' | 'second_factor',
   { id }: User,
-  userVerification = request.server.config.current().passkeys.user_verification,
+  userVerification = visit.app.config.current().passkeys.user_verification,
 ) {
-  const { clock, config, database } = request.server
+  const { clock, config, database } = visit.app
   const { rp_id: rpID } = config.current().passkeys
   const allowCredentials = await listCredentials(database, id)
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({ rpID, userVerification, timeout, allowCredentials })
-  await keepChallenge(database, askingOf(request, ceremony, id), options.challenge, clock.now())
+  await keepChallenge(database, askingOf(visit, ceremony, id), options.challenge, clock.now())
   return options
 }
 
@@ -69,8 +69,8 @@ interface PasskeyOwner {
 }
 
 /** Returns the options for registering a passkey, and stores their challenge. */
-async function creationOptions(request: FastifyRequest, asking: Asking, owner: PasskeyOwner) {
-  const { server: app } = request
+async function creationOptions(visit: Visit, asking: Asking, owner: PasskeyOwner) {
+  const { app } = visit
   const { app: about, passkeys } = app.config.current()
   // Browsers do not verify the user in a conditional registration. Each sign-in with the passkey does.
   const userVerification = asking.ceremony === 'conditional' ? 'preferred' : passkeys.user_verification
@@ -92,13 +92,9 @@ async function creationOptions(request: FastifyRequest, asking: Asking, owner: P
 }
 
 /** Returns the options for registering a passkey of the user, by default in their session. */
-export async function registrationOptions(
-  request: FastifyRequest,
-  user: User,
-  asking = askingOf(request, 'register', user.id),
-) {
-  const { database } = request.server
-  return creationOptions(request, asking, {
+export async function registrationOptions(visit: Visit, user: User, asking = askingOf(visit, 'register', user.id)) {
+  const { database } = visit.app
+  return creationOptions(visit, asking, {
     handle: await userHandle(database, user.id),
     email: user.email,
     name: user.name,
@@ -107,9 +103,9 @@ export async function registrationOptions(
 }
 
 /** Binds a challenge to the session of the request and to the invitation. */
-export const invitationAsking = (request: FastifyRequest, token: string): Asking => ({
+export const invitationAsking = (visit: Visit, token: string): Asking => ({
   ceremony: 'invitation',
-  sessionHash: sha256Hex(`${request.session.sessionId}\0${token}`),
+  sessionHash: sha256Hex(`${visit.session.sessionId}\0${token}`),
   userId: null,
 })
 
@@ -118,12 +114,8 @@ export const invitedHandle = (token: string): string =>
   Buffer.from(sha256Hex(`passkey-handle\0${token}`), 'hex').toString('base64url')
 
 /** Returns the options for the first passkey of an invited person. */
-export const invitationOptions = (
-  request: FastifyRequest,
-  token: string,
-  { email, name }: { email: string; name: string },
-) =>
-  creationOptions(request, invitationAsking(request, token), {
+export const invitationOptions = (visit: Visit, token: string, { email, name }: { email: string; name: string }) =>
+  creationOptions(visit, invitationAsking(visit, token), {
     handle: invitedHandle(token),
     email,
     name,

@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
 import { forbidden } from '../../platform/errors.ts'
@@ -16,19 +16,19 @@ import { verifyAttestation } from './verification.ts'
  * makes the error of a failed verification. Always uses up the challenges first.
  */
 export async function attestedPasskey(
-  request: FastifyRequest,
+  visit: Visit,
   asking: Asking,
   { name, credential }: { name: string; credential: Record<string, unknown> },
   refused: (text: string) => Promise<Error>,
 ) {
-  const { clock, config, database } = request.server
+  const { clock, config, database } = visit.app
   const challenges = await takeChallenges(database, asking, clock.now())
   if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
   const response = attestationOf(credential)
   const expected = { challenges, config: config.current() }
   const isConditional = asking.ceremony === 'conditional'
   const verified = await verifyAttestation(response, expected, { isConditional }).catch(async (error: unknown) => {
-    logRefusal(request, error)
+    logRefusal(visit, error)
     throw await refused('Unable to register passkey. Please try again.')
   })
   const { id: credentialId, publicKey, counter } = verified.credential
@@ -45,20 +45,20 @@ const maxPasskeys = 100
  * uses up the challenges first.
  */
 export async function registerPasskey(
-  request: FastifyRequest,
+  visit: Visit,
   user: User,
   { name, credential }: { name: string; credential: Record<string, unknown> },
-  asking = askingOf(request, 'register', user.id),
+  asking = askingOf(visit, 'register', user.id),
 ): Promise<bigint> {
-  const { server: app } = request
+  const { app } = visit
   const { database } = app
-  const { passkey: attested } = await attestedPasskey(request, asking, { name, credential }, (text) =>
-    failed(request, { ceremony: asking.ceremony, userId: user.id, reason: 'verification', text }),
+  const { passkey: attested } = await attestedPasskey(visit, asking, { name, credential }, (text) =>
+    failed(visit, { ceremony: asking.ceremony, userId: user.id, reason: 'verification', text }),
   )
   const passkey = { ...attested, userId: user.id }
-  const origin = eventContext(request)
+  const origin = visit.origin
   const id = await database.transaction(async (tx) => {
-    await requireStillSignedIn(tx, request)
+    await requireStillSignedIn(tx, visit)
     if (asking.ceremony === 'conditional' && (await hasPasskey({ prisma: tx }, user.id))) throw forbidden()
     // The user is locked, so concurrent registrations count one after the other.
     if ((await countPasskeys(tx, user.id)) >= maxPasskeys) {

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { addMethod } from '../../auth/sign-in/authentication-methods.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import { recordEvents } from '../../identity/events.ts'
 import { linkTo } from '../../pages/links.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
 import appRoutes from './app-routes.ts'
@@ -28,7 +29,7 @@ function flagOf(value: unknown): boolean {
   throw validationFailed({ remember: ['The remember field must be true or false.'] })
 }
 
-const loginAsking = (request: FastifyRequest) => askingOf(request, 'login', null)
+const loginAsking = (request: FastifyRequest) => askingOf(visitOf(request), 'login', null)
 
 /** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
 const passkeys: FastifyPluginAsyncTypebox = async (app) => {
@@ -49,7 +50,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: RequestOptionsAnswer },
       },
     },
-    async (request) => ({ options: await loginOptions(request, loginAsking(request)) }),
+    async (request) => ({ options: await loginOptions(visitOf(request), loginAsking(request)) }),
   )
 
   app.post(
@@ -69,14 +70,14 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await verifyPasskey(
-        request,
+        visitOf(request),
         request.body.credential,
         loginAsking(request),
       )
       const login = { user, password, remember, method: passkeyMethod(userVerified), channel: 'passkey' } as const
       const outcome = await continueSignIn(request, reply, login)
       app.cookies.set(request, reply, ...usedMark)
-      if (outcome === 'signed_in') return { redirect: frontEndHome(request) }
+      if (outcome === 'signed_in') return { redirect: frontEndHome(app) }
       return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
     },
   )
@@ -94,7 +95,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: RequestOptionsAnswer },
       },
     },
-    async (request) => ({ options: await userOptions(request, 'confirm', requireUser(request)) }),
+    async (request) => ({ options: await userOptions(visitOf(request), 'confirm', requireUser(request)) }),
   )
 
   app.post(
@@ -112,14 +113,14 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const asking = askingOf(request, 'confirm', requireUser(request).id)
-      const { user, userVerified } = await verifyPasskey(request, request.body.credential, asking)
+      const asking = askingOf(visitOf(request), 'confirm', requireUser(request).id)
+      const { user, userVerified } = await verifyPasskey(visitOf(request), request.body.credential, asking)
       const facts = { userId: user.id, data: { method: 'passkey' } }
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
-      await addMethod(request, passkeyMethod(userVerified))
-      await markConfirmed(request)
+      await addMethod(visitOf(request), passkeyMethod(userVerified))
+      await markConfirmed(visitOf(request))
       app.cookies.set(request, reply, ...usedMark)
-      return { redirect: frontEndHome(request) }
+      return { redirect: frontEndHome(app) }
     },
   )
 

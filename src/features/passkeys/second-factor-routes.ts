@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { challengedUser, passChallenge } from '../../auth/sign-in/challenge.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { HttpError, notFound } from '../../platform/errors.ts'
@@ -16,7 +17,7 @@ const nonePending = () =>
   new HttpError(409, 'no_pending_sign_in', 'No sign-in is waiting for a second factor. Please sign in again.')
 
 async function requireChallenged(request: FastifyRequest): Promise<UserWithPassword> {
-  const found = await challengedUser(request)
+  const found = await challengedUser(visitOf(request))
   if (!found) throw nonePending()
   return found
 }
@@ -40,7 +41,7 @@ const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { user } = await requireChallenged(request)
       if (!(await hasPasskey(app.database, user.id))) throw notFound('This account has no passkey.')
       // Any passkey that verifies the user may sign in without a code, so this one must verify the user too.
-      return { options: await userOptions(request, 'second_factor', user, 'required') }
+      return { options: await userOptions(visitOf(request), 'second_factor', user, 'required') }
     },
   )
 
@@ -60,12 +61,12 @@ const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const found = await requireChallenged(request)
-      const asking = askingOf(request, 'second_factor', found.user.id)
-      const { userVerified } = await verifyPasskey(request, request.body.credential, asking)
+      const asking = askingOf(visitOf(request), 'second_factor', found.user.id)
+      const { userVerified } = await verifyPasskey(visitOf(request), request.body.credential, asking)
       const isSignedIn = await passChallenge(request, reply, found, passkeyMethod(userVerified))
       if (!isSignedIn) throw nonePending()
       app.cookies.set(request, reply, ...usedMark)
-      return { redirect: frontEndHome(request) }
+      return { redirect: frontEndHome(app) }
     },
   )
 }

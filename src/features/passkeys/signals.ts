@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import type { Visit } from '../../auth/access/visit.ts'
 import type { Static } from '../../platform/json-schema.ts'
 import type { PasskeySignals } from './schemas.ts'
 import { findUserHandle, listCredentials } from './store.ts'
@@ -8,9 +8,9 @@ import { findUserHandle, listCredentials } from './store.ts'
  * Returns what to tell the browser about the user's passkeys (WebAuthn section 5.1.10). Without a user handle, no
  * authenticator has a passkey of the user.
  */
-export async function passkeySignals(request: FastifyRequest): Promise<Static<typeof PasskeySignals>> {
-  const { config, database } = request.server
-  const user = requireUser(request)
+export async function passkeySignals(visit: Visit): Promise<Static<typeof PasskeySignals>> {
+  const { config, database } = visit.app
+  const user = requireUser(visit)
   const userId = await findUserHandle(database, user.id)
   if (userId === null) return { all_accepted_credentials: null, current_user_details: null }
   const { rp_id: rpId } = config.current().passkeys

@@ -10,10 +10,10 @@ export const passkeyProof: TokenProof = tokenProof({
   name: 'credential',
   fields: tokenFields,
   required: ['challenge_token'],
-  verify: async (request, { credential, challenge_token }) => {
-    if (!request.server.config.current().passkeys.enabled) throw credentialRefused('Passkeys are disabled.')
+  verify: async (visit, { credential, challenge_token }) => {
+    if (!visit.app.config.current().passkeys.enabled) throw credentialRefused('Passkeys are disabled.')
     const asking = tokenAsking(challenge_token ?? '')
-    const { user, password, userVerified } = await verifyPasskey(request, credential ?? {}, asking)
+    const { user, password, userVerified } = await verifyPasskey(visit, credential ?? {}, asking)
     return { user, password, method: passkeyMethod(userVerified), channel: 'passkey' }
   },
 })

@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { typedCode } from '../../auth/sign-in/typed-code.ts'
 import { shareOf } from '../../identity/account-mail.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
 import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { deriveKeys } from '../../platform/crypto/keys.ts'
@@ -27,9 +28,9 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 const signedText = (code: string, expiresAt: number): string => `${expiresAt}\0${code}`
 
 /** Mails a new code to the user and invalidates the earlier one. */
-export async function mailCode(request: FastifyRequest, user: User): Promise<void> {
-  const { server: app, session } = request
-  const origin = eventContext(request)
+export async function mailCode(visit: Visit, user: User): Promise<void> {
+  const { app, session } = visit
+  const origin = visit.origin
   const code = newCode()
   const expiresAt = origin.now + validity
   const data = { code: `${code.slice(0, 4)}-${code.slice(4)}`, minutes: validity / 60_000 }
@@ -45,7 +46,7 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
 }
 
 /** Checks a code mailed for this session and uses it up. Ignores spaces, dashes and case. */
-export function redeemCode({ server: app, session }: FastifyRequest, text: string): boolean {
+export function redeemCode({ app, session }: Visit, text: string): boolean {
   const sent = session.confirmationCode
   if (!sent || app.clock.now() >= sent.expiresAt) return false
   const code = typedCode(text).toUpperCase().replaceAll(/[\s-]/g, '')

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { findUserById } from '../../identity/users.ts'
 import { ownAccount, remedyOf } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
@@ -93,7 +94,7 @@ const confirmationPages: FastifyPluginAsync = async (app) => {
       }),
       async send(request) {
         const { return_to, ...proof } = request.body
-        await confirm(request, proof)
+        await confirm(visitOf(request), proof)
         return targetOf(return_to)
       },
       again(request, reply, state) {
@@ -112,7 +113,7 @@ const confirmationPages: FastifyPluginAsync = async (app) => {
     next: 'Back to the page.',
     form: formOf('ConfirmationCodeForm', { return_to: returnTo }),
     async send(request) {
-      await mailCode(request, await codeUserOf(request))
+      await mailCode(visitOf(request), await codeUserOf(visitOf(request)))
       return withReturn(path, targetOf(request.body.return_to), { sent: '1' })
     },
   })

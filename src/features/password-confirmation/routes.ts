@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../auth/access/visit.ts'
 import { confirmationAge } from '../../auth/sign-in/recent-password.ts'
 import { EmptyAnswer, sendEmpty } from '../../platform/http/empty-answer.ts'
 import { uncheckedText } from '../../platform/http/fields.ts'
@@ -54,7 +55,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await confirm(request, request.body)
+      await confirm(visitOf(request), request.body)
       return sendEmpty(reply, 201)
     },
   )
@@ -78,7 +79,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await mailCode(request, await codeUserOf(request))
+      await mailCode(visitOf(request), await codeUserOf(visitOf(request)))
       const message = 'A confirmation code has been sent to your email address.'
       return reply.code(202).send({ status: 'confirmation-code-sent', message })
     },
@@ -103,7 +104,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const age = confirmationAge(request)
+      const age = confirmationAge(visitOf(request))
       const { seconds } = request.query
       const limit = /^\d{1,9}$/.test(seconds ?? '')
         ? Number(seconds) * 1000

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { withReturn } from '../../pages/continuation.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
@@ -45,7 +46,7 @@ const resetPages: FastifyPluginAsync = async (app) => {
       async send(request, reply) {
         const email = typedText(request.body.email)
         if (!isEmail(email)) throw validationFailed({ email: ['The email field must be a valid email address.'] })
-        await requestReset(request, email)
+        await requestReset(visitOf(request), email)
         return forgotPage(reply, { email, isSent: true })
       },
       again: (request, reply, state) => forgotPage(reply, { email: typedText(request.body.email) }, state),
@@ -72,7 +73,7 @@ const resetPages: FastifyPluginAsync = async (app) => {
         const { token } = request.params
         const email = typedText(request.query.email)
         // Without the address, only the form can tell.
-        const isUseless = isEmail(email) && !(await checkLink(request, { email, token })).isValid
+        const isUseless = isEmail(email) && !(await checkLink(visitOf(request), { email, token })).isValid
         return isUseless ? uselessPage(reply, email) : resetPage(reply, { token, email })
       },
     },
@@ -90,7 +91,7 @@ const resetPages: FastifyPluginAsync = async (app) => {
         const { email, password, password_confirmation } = request.body
         const { token } = request.params
         const typed = { email: typedText(email), password: typedText(password), password_confirmation }
-        await resetPassword(request, { token, ...typed })
+        await resetPassword(visitOf(request), { token, ...typed })
         return `${loginPath}?reset=1`
       },
       again(request, reply, state) {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { noteUnsent } from '../../identity/account-mail.ts'
 import {
   type EventContext,
-  eventContext,
   laterContext,
   type RequestOrigin,
   recordEvent,
@@ -31,11 +31,11 @@ type Requested = RequestOrigin & { email: string; isAllowed?: boolean }
  * whether the account exists. The mail budgets count every address for the same reason. With
  * `passwords.reveal_unknown_email` it runs immediately, and throws 422 for an unknown or throttled address.
  */
-export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
-  const { server: app } = request
-  const origin = eventContext(request)
+export async function requestReset(visit: Visit, email: string): Promise<void> {
+  const { app } = visit
+  const origin = visit.origin
   // A known browser has its own counters, so that strangers cannot stop the mails of an account's owner.
-  const share = app.loginLimiter.signedInBefore(request, { email }) ? 'known' : 'guest'
+  const share = app.loginLimiter.signedInBefore(visit, { email }) ? 'known' : 'guest'
   if (!app.config.current().passwords.reveal_unknown_email) {
     await app.database.transaction(async (tx) => {
       const isAllowed = await countRequest(app, tx, email, { share, origin })

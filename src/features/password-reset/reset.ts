@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import type { User } from '../../identity/user.ts'
 import { findUserByEmail, isAddressInDoubt, markVerified, setPassword } from '../../identity/users.ts'
@@ -23,7 +23,7 @@ const badToken = (): FieldErrors => ({ email: ['This password reset token is inv
 
 /** Checks the link of a mail without using it up. The user is null if no enabled account has the address. */
 export async function checkLink(
-  { server: app }: FastifyRequest,
+  { app }: Visit,
   { email, token }: Pick<ResetForm, 'email' | 'token'>,
 ): Promise<{ user: User | null; isValid: boolean }> {
   const known = await findUserByEmail(app.database, email)
@@ -39,12 +39,12 @@ export async function checkLink(
  * Sets a new password with the token of a mailed link, once, and ends all sessions. Throws 422 for an invalid token
  * before it validates the password. A rejected password does not use up the token.
  */
-export async function resetPassword(request: FastifyRequest, form: ResetForm): Promise<void> {
-  const { server: app } = request
+export async function resetPassword(visit: Visit, form: ResetForm): Promise<void> {
+  const { app } = visit
   const config = app.config.current()
   const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
-  const origin = eventContext(request)
-  const { user, isValid } = await checkLink(request, form)
+  const origin = visit.origin
+  const { user, isValid } = await checkLink(visit, form)
   if (!user && reveal_unknown_email) {
     throw validationFailed({ email: ["We can't find a user with that email address."] })
   }

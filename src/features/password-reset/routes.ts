@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../auth/access/visit.ts'
 import { emailField } from '../../platform/http/fields.ts'
 import { PasswordConfirmation } from '../../platform/http/validation.ts'
 import { Type } from '../../platform/json-schema.ts'
@@ -64,7 +65,7 @@ const passwordResets: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request) => {
-        await requestReset(request, request.body.email)
+        await requestReset(visitOf(request), request.body.email)
         return { message: linkSent, status: linkSent }
       },
     )
@@ -84,7 +85,7 @@ const passwordResets: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request) => {
-        await resetPassword(request, request.body)
+        await resetPassword(visitOf(request), request.body)
         return { message: passwordReset, status: passwordReset }
       },
     )

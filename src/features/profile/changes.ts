@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { authenticateAgain } from '../../auth/sign-in/authenticate.ts'
 import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
 import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { renewForPassword, signOut } from '../../auth/sign-in/sign-in.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
 import { undoLink } from '../../identity/email-change.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail } from '../../identity/user.ts'
@@ -52,7 +53,7 @@ export async function changeProfile(request: FastifyRequest, reply: FastifyReply
   const address = canonicalEmail(body.email)
   const email = [user.email, user.pending_email].includes(address) ? null : address
   if (email !== null) {
-    requireRecentPassword(request)
+    requireRecentPassword(visitOf(request))
     requireAllowedDomain(app.config.current(), email)
     // It sends mail to any address that the caller names.
     await app.countRequest(request, reply, 'mail')
@@ -61,7 +62,7 @@ export async function changeProfile(request: FastifyRequest, reply: FastifyReply
   const mode = app.config.current().registration.email_change
   const facts = { userId: user.id, name: body.name, email, mode, now: origin.now }
   const outcome = await updateProfile(app.database, facts, {
-    lock: (tx) => requireStillSignedIn(tx, request),
+    lock: (tx) => requireStillSignedIn(tx, visitOf(request)),
     also: async (tx, before, change) => {
       if (change === 'taken') throw taken()
       const type = !change ? 'profile_updated' : change.isApplied ? 'email_changed' : 'email_change_requested'
@@ -84,16 +85,16 @@ export async function changePassword(
 ) {
   const app = request.server
   const user = requireUser(request)
-  const found = await authenticateAgain(request, user, current, 'change')
+  const found = await authenticateAgain(visitOf(request), user, current, 'change')
   if (!found) throw wrongPassword()
-  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
+  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visitOf(request), user.email))
   const origin = eventContext(request)
   const renewed = await app.database.transaction(async (tx) => {
-    await requireStillSignedIn(tx, request)
+    await requireStillSignedIn(tx, visitOf(request))
     // The second of two concurrent changes no longer has the current password.
     if (!(await lockAndCheckAccount(app.database, tx, user.id, { account: found }))) return null
     await setPassword(tx, user.id, hash, origin.now)
-    await endSessionsOf(app, tx, user.id, request)
+    await endSessionsOf(app, tx, user.id, visitOf(request))
     if (isSet(revoke_tokens)) {
       await app.accounts.revokeTokens(tx, user.id)
       await app.accounts.revokeGrants(tx, user.id)
@@ -101,7 +102,7 @@ export async function changePassword(
     const data = { revoke_tokens: isSet(revoke_tokens) }
     await recordEvent(tx, origin, { type: 'password_changed', userId: user.id, data })
     await notify(app, tx, origin, user, 'password_changed')
-    return renewForPassword(tx, request, hash)
+    return renewForPassword(tx, visitOf(request), hash)
   })
   if (!renewed) throw wrongPassword()
   return renewed
@@ -113,7 +114,7 @@ export async function deleteAccount(request: FastifyRequest, reply: FastifyReply
   const user = requireUser(request)
   const origin = eventContext(request)
   await app.database.transaction(async (tx) => {
-    await requireStillSignedIn(tx, request)
+    await requireStillSignedIn(tx, visitOf(request))
     await app.accounts.deleteAccount(tx, origin, user)
   })
   await signOut(request, reply)

@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import type { RequestLimit } from '../../auth/access/request-limits.ts'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { notify } from '../../identity/notices.ts'
 import { wireDate } from '../../identity/wire-date.ts'
 import { addAccountPages, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
@@ -36,7 +37,7 @@ async function exportFor(request: FastifyRequest): Promise<Static<typeof DataExp
   const found = { exported_at: wireDate(new Date(origin.now)) }
   for (const { exportData } of app.features) Object.assign(found, await exportData?.(app, user.id))
   await app.database.transaction(async (tx) => {
-    await requireStillSignedIn(tx, request)
+    await requireStillSignedIn(tx, visitOf(request))
     await recordEvent(tx, origin, { type: 'data_exported', userId: user.id })
     await notify(app, tx, origin, user, 'data_exported')
   })

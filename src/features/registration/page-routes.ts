@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
@@ -88,7 +89,7 @@ const registrationPages: FastifyPluginAsync = async (app) => {
       async send(request, reply) {
         const target = returnTarget(app.config.current(), request.body.return_to)
         await showDestination(reply, target)
-        await continueSignIn(request, reply, await register(request, checked(request, request.body)))
+        await continueSignIn(request, reply, await register(visitOf(request), checked(request, request.body)))
         return redirectOn(reply, target)
       },
       again: (request, reply, state) =>

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import type { Visit } from '../../auth/access/visit.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { createUser, findUserByEmail } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { HttpError, validationFailed } from '../../platform/errors.ts'
@@ -26,17 +26,14 @@ const taken = () => validationFailed({ email: ['The email has already been taken
  * Creates an account and mails the verification link. Returns the sign-in for `continueSignIn`. 422 if the address is
  * taken, or if its domain is not allowed.
  */
-export async function register(
-  request: FastifyRequest,
-  { name, email, password, remember }: Static<typeof RegisterBody>,
-) {
-  const app = request.server
-  if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
+export async function register(visit: Visit, { name, email, password, remember }: Static<typeof RegisterBody>) {
+  const app = visit.app
+  if (visit.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
   requireAllowedDomain(app.config.current(), email)
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
-  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
-  const origin = eventContext(request)
+  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visit, email))
+  const origin = visit.origin
   const { role } = app.config.current().registration
   const user = await app.database.transaction(async (tx) => {
     const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })

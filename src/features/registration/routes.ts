@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
 import { issueForSignIn } from '../../auth/tokens/issue.ts'
@@ -58,7 +59,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await continueSignIn(request, reply, await register(request, request.body))
+      await continueSignIn(request, reply, await register(visitOf(request), request.body))
       return sendEmpty(reply, 201)
     },
   )
@@ -79,13 +80,13 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { device_name, ...account } = request.body
-      const { user, password, channel } = await register(request, account)
+      const { user, password, channel } = await register(visitOf(request), account)
       reply.code(201)
       if (!device_name) return { token: null, user }
-      const signIn = await checkTokenSignIn(request, { user, password }, { channel })
+      const signIn = await checkTokenSignIn(visitOf(request), { user, password }, { channel })
       // A new account has no second factor, so only an unverified address refuses it.
       if (typeof signIn === 'string') return { token: null, user }
-      return { token: await issueForSignIn(request, signIn, device_name), user }
+      return { token: await issueForSignIn(visitOf(request), signIn, device_name), user }
     },
   )
 }

@@ -43,7 +43,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
   app.put(
     '/server/:id',
     {
-      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      config: { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403] },
       schema: {
         operationId: 'updateSampleServer',
         tags: ['Samples'],
@@ -73,7 +73,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/orders',
     {
-      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      config: { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403] },
       schema: {
         operationId: 'listSampleOrders',
         tags: ['Samples'],
@@ -95,7 +95,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/api/task',
     {
-      config: { access: { family: 'guard', caller: 'required', abilities: { all: ['view-tasks'] } } },
+      config: { access: { family: 'hybrid', caller: 'required', abilities: { all: ['view-tasks'] } } },
       schema: {
         operationId: 'listSampleTasks',
         tags: ['Samples'],
@@ -110,7 +110,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/api/task',
     {
-      config: { access: { family: 'guard', caller: 'required' } },
+      config: { access: { family: 'hybrid', caller: 'required' } },
       schema: {
         operationId: 'createSampleTask',
         tags: ['Samples'],

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { LoginAnswer } from '../../auth/sign-in/login-answer.ts'
@@ -51,7 +52,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { email, password, remember } = request.body
-      const found = await authenticate(request, { email, password, channel: 'login' })
+      const found = await authenticate(visitOf(request), { email, password, channel: 'login' })
       if (!found) {
         const status = app.config.current().session.login_failure_status
         throw new HttpError(status, 'invalid_credentials', wrongCredentials, { errors: { email: [wrongCredentials] } })
@@ -65,7 +66,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/logout',
     {
-      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed' },
+      config: { access: { family: 'hybrid', caller: 'required' }, unverified: 'allowed' },
       schema: {
         operationId: 'logout',
         tags: ['Sessions'],
@@ -78,7 +79,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const caller = callerOf(request)
       if (caller.kind === 'session') await signOut(request, reply)
-      else await caller.revoke(request)
+      else await caller.revoke(visitOf(request))
       return { message: 'Logged out.' }
     },
   )
@@ -86,7 +87,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/api/user',
     {
-      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
+      config: { access: { family: 'hybrid', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
       schema: {
         operationId: 'getUser',
         tags: ['Account'],

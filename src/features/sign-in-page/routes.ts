@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '../../auth/sign-in/challenge.ts'
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
@@ -89,7 +90,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
         parts: app.features.flatMap(({ signInPage }) => {
           if (!signInPage) return []
           const part = signInPage.part(app.config.current(), { returnTo, isReauthentication })
-          return { ...part, isPreferred: signInPage.isPreferred?.(reply.request) ?? false }
+          return { ...part, isPreferred: signInPage.isPreferred?.(visitOf(reply.request)) ?? false }
         }),
       },
       status,
@@ -134,7 +135,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
         if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
         await showDestination(reply, returnTo)
         const isRestarted = request.query.restart !== undefined
-        const challenged = isRestarted ? null : await challengedUser(request)
+        const challenged = isRestarted ? null : await challengedUser(visitOf(request))
         if (challenged) return challengePage(reply, returnTo, challenged)
         const isReauthentication = request.query.prompt === 'login'
         if (request.caller && !isReauthentication) return redirectOn(reply, returnTo)
@@ -175,7 +176,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       ...(password === '' ? { password: ['The password field is required.'] } : {}),
     }
     if (Object.keys(errors).length > 0) throw validationFailed(errors)
-    const found = await authenticate(request, { email, password, channel: 'page' })
+    const found = await authenticate(visitOf(request), { email, password, channel: 'page' })
     if (!found) return loginPage(reply, returnTo, { form }, { errors: wrongCredentials, status: 401 })
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)
@@ -190,9 +191,9 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
 
   /** Shows the challenge again; if it has expired, the user starts over. */
   async function askAgain(request: FastifyRequest, reply: FastifyReply, returnTo: string | null, state: FormState) {
-    const challenged = await challengedUser(request)
+    const challenged = await challengedUser(visitOf(request))
     if (challenged) return challengePage(reply, returnTo, challenged, state)
-    const email = await lateAddress(request)
+    const email = await lateAddress(visitOf(request))
     if (email === null) return reply.redirect(withReturn(path, returnTo), 303)
     const form = { email, remember: request.session.pendingLogin?.remember ? '1' : '' }
     return loginPage(reply, returnTo, { alert: 'login.challenge_expired', form }, { errors: {}, status: 422 })
@@ -238,7 +239,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     async page(request, reply) {
       if (!isOwnFrontEnd(app.config.current())) throw notFound()
       const returnTo = returnTarget(app.config.current(), request.query.return_to)
-      const challenged = await challengedUser(request)
+      const challenged = await challengedUser(visitOf(request))
       if (challenged) return challengePage(reply, returnTo, challenged)
       return reply.redirect(withReturn(path, returnTo), 302)
     },

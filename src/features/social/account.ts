@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../identity/events.ts'
+import { recordEvent } from '../../identity/events.ts'
 import { lockUserByEmail } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import {
@@ -35,15 +35,15 @@ interface SignInFacts {
 /**
  * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
  */
-export async function openAccount(request: FastifyRequest, facts: SignInFacts): Promise<Opened> {
-  return retryOnChange(request.server.database, (tx) => decideAndApply(request, tx, facts))
+export async function openAccount(visit: Visit, facts: SignInFacts): Promise<Opened> {
+  return retryOnChange(visit.app.database, (tx) => decideAndApply(visit, tx, facts))
 }
 
 const isByAddress = (code: SocialFailure): boolean =>
   code === 'email_missing' || code === 'email_unverified' || code === 'account_exists'
 
-async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFacts): Promise<Opened> {
-  const { database, config } = request.server
+async function decideAndApply(visit: Visit, tx: Tx, facts: SignInFacts): Promise<Opened> {
+  const { database, config } = visit.app
   const { identity, asker } = facts
   const db = { prisma: tx }
   const linked = await ownerOf(tx, identity)
@@ -62,7 +62,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
     account: account && {
       userId: account.user.id,
       verified: account.user.email_verified_at !== null,
-      claimable: !(await isAddressInDoubt(tx, account.user.id, eventContext(request).now)),
+      claimable: !(await isAddressInDoubt(tx, account.user.id, visit.origin.now)),
       disabled: account.user.disabled,
     },
     registrationEnabled: config.current().registration.enabled,
@@ -72,12 +72,12 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
     const code = isAboutAddress && !identity.isComplete ? 'provider_error' : decision.code
     throw socialFailure(code, (isAboutAddress && identity.emailProblem) || undefined)
   }
-  if (asker) await requireStillSignedIn(tx, request)
-  const userId = decision.action === 'create' ? await create(request, tx, facts) : decision.userId
+  if (asker) await requireStillSignedIn(tx, visit)
+  const userId = decision.action === 'create' ? await create(visit, tx, facts) : decision.userId
   if (linked) {
-    if (!(await noteUse(tx, linked.id, identity, eventContext(request).now))) throw new FactsChanged()
+    if (!(await noteUse(tx, linked.id, identity, visit.origin.now))) throw new FactsChanged()
   } else {
-    await link(request, tx, facts, { userId, decision })
+    await link(visit, tx, facts, { userId, decision })
   }
   const found = await findUserById(db, userId)
   if (!found) throw new FactsChanged()
@@ -85,10 +85,10 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
 }
 
 /** Creates an account for a new user. */
-async function create(request: FastifyRequest, tx: Tx, { identity, provider }: SignInFacts): Promise<number> {
-  const config = request.server.config.current()
+async function create(visit: Visit, tx: Tx, { identity, provider }: SignInFacts): Promise<number> {
+  const config = visit.app.config.current()
   const { role } = config.registration
-  const origin = eventContext(request)
+  const origin = visit.origin
   const email = identity.email?.address ?? ''
   if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
@@ -103,16 +103,16 @@ async function create(request: FastifyRequest, tx: Tx, { identity, provider }: S
 }
 
 async function link(
-  request: FastifyRequest,
+  visit: Visit,
   tx: Tx,
   { provider, identity }: SignInFacts,
   { userId, decision }: { userId: number; decision: LinkDecision },
 ): Promise<void> {
-  const origin = eventContext(request)
+  const origin = visit.origin
   const before = await findUserById({ prisma: tx }, userId)
   if (decision.action === 'link' && decision.claim) {
     // The earlier owner had not verified the address, so everything of theirs is removed.
-    await request.server.accounts.claimAccount(tx, userId)
+    await visit.app.accounts.claimAccount(tx, userId)
     await clearPassword(tx, userId, origin.now)
     await recordEvent(tx, origin, { type: 'account_claimed', userId })
   }
@@ -124,8 +124,8 @@ async function link(
   // A new account needs no notice about its first link.
   if (decision.action === 'link') {
     const owner = (await findUserById({ prisma: tx }, userId))?.user ?? linked.user
-    await notify(request.server, tx, origin, owner, 'social_linked', { provider: provider.label })
+    await notify(visit.app, tx, origin, owner, 'social_linked', { provider: provider.label })
     const isRemoved = decision.claim && before !== null && before.password !== null
-    if (isRemoved) await notify(request.server, tx, origin, owner, 'password_removed')
+    if (isRemoved) await notify(visit.app, tx, origin, owner, 'password_removed')
   }
 }

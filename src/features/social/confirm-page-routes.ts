@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { visitOf } from '../../auth/access/visit.ts'
 import { ownAccount, remedyOf } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { withReturn } from '../../pages/continuation.ts'
@@ -30,11 +31,11 @@ const confirmPageRoutes: FastifyPluginAsync<LinkOptions> = async (app, { begin, 
       const provider = providerOf(request.params.id)
       const returnTo = returnOf(request.body.return_to) ?? accountPage
       try {
-        const flow = await confirmationFlow(request, provider, { mode: 'page', returnTo })
+        const flow = await confirmationFlow(visitOf(request), provider, { mode: 'page', returnTo })
         return await begin(request, reply, provider, flow)
       } catch (error) {
         if (error instanceof HttpError && error.statusCode === 401) throw error
-        const { code } = await reportFailure(request, provider, error, { isRecorded: false })
+        const { code } = await reportFailure(visitOf(request), provider, error, { isRecorded: false })
         return withReturn(confirmPage, returnTo, { error: code })
       }
     },

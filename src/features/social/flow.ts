@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import {
   type AuthorizationCodeGrantChecks,
   AuthorizationResponseError,
@@ -6,6 +5,7 @@ import {
   calculatePKCECodeChallenge,
 } from 'openid-client'
 import { useOnce } from '../../auth/access/used-once.ts'
+import type { Services, Visit } from '../../auth/access/visit.ts'
 import type { Cipher } from '../../platform/crypto/cipher.ts'
 import { HttpError } from '../../platform/errors.ts'
 import { type Opened, openAccount } from './account.ts'
@@ -31,9 +31,6 @@ export interface FlowParts {
 
 /** Path of a provider's redirect URI. */
 export const callbackPath = (provider: string): string => `/auth/${provider}/callback`
-
-/** The raw query of a request, without question mark. */
-export const queryOf = ({ url }: FastifyRequest): string => url.split('?').slice(1).join('?')
 
 /** Failures of svc for error codes of providers. All others are `provider_error`. */
 const failuresByCode = new Map<string, SocialFailure>([
@@ -62,12 +59,11 @@ function errorIn(query: URLSearchParams): string | null {
  * unavailable.
  */
 export async function beginFlow(
-  request: FastifyRequest,
+  { config, clock }: Pick<Services, 'config' | 'clock'>,
   { connections }: FlowParts,
   provider: SocialProvider,
   flowRequest: FlowRequest,
 ): Promise<{ url: string; flow: Flow }> {
-  const { config, clock } = request.server
   const flow = newFlow({ ...flowRequest, provider: provider.id, startedAt: clock.now() })
   const { state, nonce, verifier } = parametersOf(flow)
   try {
@@ -89,14 +85,17 @@ export async function beginFlow(
   }
 }
 
-/** Finishes a flow and returns the account. Throws the failure. Always uses up the flow first. */
+/**
+ * Finishes a flow with the query of the provider's response, and returns the account. Throws the failure. Always uses up
+ * the flow first.
+ */
 export async function finishFlow(
-  request: FastifyRequest,
+  visit: Visit,
   parts: FlowParts,
   provider: SocialProvider,
-  flow: Flow,
+  { flow, query }: { flow: Flow; query: string },
 ): Promise<Opened> {
-  const { config, clock, database } = request.server
+  const { config, clock, database } = visit.app
   const now = clock.now()
   const { state, nonce, verifier } = parametersOf(flow)
   if (now - flow.startedAt >= flowTtl) throw socialFailure('expired')
@@ -105,9 +104,9 @@ export async function finishFlow(
   }
   if (flow.intent === 'link' && !provider.config.link) throw socialFailure('access_denied', 'links are off')
   if (flow.intent === 'confirm' && !provider.provesTime) throw socialFailure('access_denied', 'no auth_time')
-  const purpose = { asker: askerOf(request, flow), invitation: flow.invitation ?? null }
+  const purpose = { asker: askerOf(visit, flow), invitation: flow.invitation ?? null }
   const response = new URL(callbackPath(provider.id), config.current().app.url)
-  response.search = queryOf(request)
+  response.search = query
   // The path identifies the provider: each has its own (RFC 9700 section 4.4.2).
   if (provider.endpoints) response.searchParams.delete('iss')
   const refusal = errorIn(response.searchParams)
@@ -123,7 +122,7 @@ export async function finishFlow(
   })
   const { profile } = exchanged
   const name = profile.name ?? (provider.id === 'apple' ? appleName(response.searchParams.get('user')) : null)
-  return open(request, parts, provider, { ...exchanged, profile: { ...profile, name } }, purpose)
+  return open(visit, parts, provider, { ...exchanged, profile: { ...profile, name } }, purpose)
 }
 
 /** Redeems the provider's response; converts every error to a failure code. */
@@ -154,7 +153,7 @@ export interface MobileCode {
 
 /** Returns the account for a mobile app's code. */
 export async function finishMobile(
-  request: FastifyRequest,
+  visit: Visit,
   parts: FlowParts,
   provider: SocialProvider,
   { code, redirectUri, verifier, nonce }: MobileCode,
@@ -173,11 +172,11 @@ export async function finishMobile(
     ...(nonce === null ? {} : { expectedNonce: nonce }),
     ...(verifier === null ? {} : { pkceCodeVerifier: verifier }),
   })
-  return open(request, parts, provider, exchanged, { asker: null, invitation: null })
+  return open(visit, parts, provider, exchanged, { asker: null, invitation: null })
 }
 
 /** Returns the signed-in user of the flow. Throws if another session began it. */
-function askerOf({ caller }: FastifyRequest, { intent, session }: Flow): LinkFacts['asker'] {
+function askerOf({ caller }: Visit, { intent, session }: Flow): LinkFacts['asker'] {
   if (intent === 'sign_in' || intent === 'invitation') return null
   const isSame = caller?.kind === 'session' && caller.credentialId === session
   if (!isSame || !caller.user) throw socialFailure('invalid_state', 'another session')
@@ -185,7 +184,7 @@ function askerOf({ caller }: FastifyRequest, { intent, session }: Flow): LinkFac
 }
 
 async function open(
-  request: FastifyRequest,
+  visit: Visit,
   { tokenCipher }: FlowParts,
   provider: SocialProvider,
   { profile, tokens }: Exchanged,
@@ -193,14 +192,14 @@ async function open(
 ): Promise<Opened> {
   const kept = provider.config.store_tokens
     ? tokenCipher.encrypt(
-        JSON.stringify({ ...tokens, received_at: request.server.clock.now() }),
+        JSON.stringify({ ...tokens, received_at: visit.app.clock.now() }),
         `${provider.id} ${profile.providerId}`,
       )
     : null
   const identity: StoredIdentity = { ...profile, tokens: kept }
-  if (invitation !== null) return acceptWithIdentity(request, { provider, identity, token: invitation })
+  if (invitation !== null) return acceptWithIdentity(visit, { provider, identity, token: invitation })
   try {
-    return await openAccount(request, { provider, identity, asker })
+    return await openAccount(visit, { provider, identity, asker })
   } catch (error) {
     if (asker === null) noteRefused(error, identity)
     // The session ended during the request to the provider.

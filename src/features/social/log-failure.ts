@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import type { Visit } from '../../auth/access/visit.ts'
+import { recordEvents } from '../../identity/events.ts'
 import { HttpError } from '../../platform/errors.ts'
 import { isSocialFailure, reasonOf } from './failure.ts'
 import type { SocialProvider } from './providers/provider.ts'
@@ -9,18 +9,18 @@ import type { SocialProvider } from './providers/provider.ts'
  * browser, so that forged callbacks store no rows.
  */
 export async function reportFailure(
-  request: FastifyRequest,
+  visit: Visit,
   provider: SocialProvider,
   error: unknown,
   { isRecorded }: { isRecorded: boolean },
 ): Promise<HttpError> {
   if (!(error instanceof HttpError) || !isSocialFailure(error.code)) throw error
   const facts = { provider: provider.id, code: error.code }
-  request.log.info({ ...facts, reason: reasonOf(error.cause) }, 'social login failed')
+  visit.origin.log?.info({ ...facts, reason: reasonOf(error.cause) }, 'social login failed')
   if (isRecorded) {
-    const userId = request.caller?.user?.id ?? null
-    const { database, metrics } = request.server
-    await recordEvents(database, eventContext(request), {
+    const userId = visit.caller?.user?.id ?? null
+    const { database, metrics } = visit.app
+    await recordEvents(database, visit.origin, {
       type: 'social_login_failed',
       userId,
       credential: `provider:${provider.id}`,

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../auth/access/visit.ts'
 import { type FirstFactor, type TokenProof, tokenProof } from '../../auth/tokens/first-factor.ts'
 import { validationFailed } from '../../platform/errors.ts'
 import { nullableText } from '../../platform/http/fields.ts'
@@ -26,7 +26,7 @@ export const firstFactor = ({ user, password }: Opened): FirstFactor => ({
 
 /** Redeems the code that a mobile app got from the provider. Throws 422 for missing fields, and the failure. */
 export async function redeemMobile(
-  request: FastifyRequest,
+  visit: Visit,
   parts: FlowParts,
   provider: SocialProvider,
   code: string,
@@ -44,9 +44,9 @@ export async function redeemMobile(
   const verifier = provider.usesPkce ? (fields.code_verifier ?? null) : null
   const nonce = provider.usesNonce ? (fields.nonce ?? null) : null
   try {
-    return firstFactor(await finishMobile(request, parts, provider, { code, redirectUri, verifier, nonce }))
+    return firstFactor(await finishMobile(visit, parts, provider, { code, redirectUri, verifier, nonce }))
   } catch (error) {
-    throw await reportFailure(request, provider, error, { isRecorded: true })
+    throw await reportFailure(visit, provider, error, { isRecorded: true })
   }
 }
 
@@ -64,9 +64,9 @@ export const providerProof: TokenProof = tokenProof({
   },
   required: ['authorization_code', 'redirect_uri'],
   limit: 'token',
-  verify: async (request, body) => {
-    const provider = findProvider(request.server.config.current(), body.provider ?? '')
+  verify: async (visit, body) => {
+    const provider = findProvider(visit.app.config.current(), body.provider ?? '')
     if (!provider) throw validationFailed({ provider: ['The selected provider is invalid.'] })
-    return redeemMobile(request, request.server.social, provider, body.authorization_code ?? '', body)
+    return redeemMobile(visit, visit.app.social, provider, body.authorization_code ?? '', body)
   },
 })

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
 import { openTokenSignIns } from '../../auth/tokens/sign-in.ts'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import { recordEvents } from '../../identity/events.ts'
 import { startPage } from '../../pages/links.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { notFound } from '../../platform/errors.ts'
@@ -14,7 +15,7 @@ import type { Opened } from './account.ts'
 import confirmPageRoutes from './confirm-page-routes.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { arrival, challengePage, failurePage, withLink } from './destination.ts'
-import { beginFlow, callbackPath, failureWithoutFlow, finishFlow, queryOf } from './flow.ts'
+import { beginFlow, callbackPath, failureWithoutFlow, finishFlow } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
 import invitationRoutes from './invitation/routes.ts'
 import { pendingCookie, pendingTtl, refusedIdentity, sealPending } from './link-on-sign-in/pending.ts'
@@ -35,6 +36,9 @@ import {
   UrlAnswer,
 } from './schemas.ts'
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, parametersOf, sealFlow } from './state.ts'
+
+/** The raw query of a request, without question mark. */
+const queryOf = ({ url }: FastifyRequest): string => url.split('?').slice(1).join('?')
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
@@ -59,7 +63,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
     provider: SocialProvider,
     flowRequest: FlowRequest,
   ): Promise<string> {
-    const { url, flow } = await beginFlow(request, parts, provider, flowRequest)
+    const { url, flow } = await beginFlow(app, parts, provider, flowRequest)
     for (const name of oldFlows(request.cookies)) app.cookies.clear(request, reply, name)
     const name = cookieName(parametersOf(flow).state)
     // The provider's redirect is cross-site, so the cookie must be lax.
@@ -119,7 +123,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
         const url = await begin(request, reply, provider, flowRequest)
         return isPerson ? reply.redirect(url, 302) : { url }
       } catch (error) {
-        const failure = await reportFailure(request, provider, error, { isRecorded: false })
+        const failure = await reportFailure(visitOf(request), provider, error, { isRecorded: false })
         if (!isPerson || flowRequest.mode === 'stateless') throw failure
         return reply.redirect(failurePage(app.config.current(), flowRequest, failure.code), 302)
       }
@@ -151,11 +155,12 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
       const flow = request.method === 'HEAD' ? null : take(request, reply, provider)
       try {
         if (!flow) throw failureWithoutFlow(new URLSearchParams(queryOf(request)))
-        const found = await finishFlow(request, parts, provider, flow)
-        if (flow.mode === 'stateless') return await signIns.finish(request, firstFactor(found), flow.deviceName ?? '')
+        const found = await finishFlow(visitOf(request), parts, provider, { flow, query: queryOf(request) })
+        if (flow.mode === 'stateless')
+          return await signIns.finish(visitOf(request), firstFactor(found), flow.deviceName ?? '')
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
-        const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
+        const failure = await reportFailure(visitOf(request), provider, error, { isRecorded: flow !== null })
         if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
         // Someone who is signed in and opens an old address, for example with the back button, needs no message.
         if (flow === null && failure.code === 'invalid_state' && request.caller)
@@ -189,7 +194,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
     if (flow.intent === 'confirm') {
       const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
-      await markConfirmed(request)
+      await markConfirmed(visitOf(request))
     }
     if (flow.intent === 'link' || flow.intent === 'confirm') return arrival(config, flow)
     const channel = flow.intent === 'invitation' ? 'invitation' : 'social'
@@ -242,10 +247,10 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const provider = providerOf(request.params.provider)
       const { body } = request
-      if (body.challenge) return signIns.resume(request, body.challenge, body)
+      if (body.challenge) return signIns.resume(visitOf(request), body.challenge, body)
       requireFields(body, ['code', 'device_name'])
-      const first = await redeemMobile(request, parts, provider, body.code ?? '', body)
-      return signIns.finish(request, first, body.device_name ?? '')
+      const first = await redeemMobile(visitOf(request), parts, provider, body.code ?? '', body)
+      return signIns.finish(visitOf(request), first, body.device_name ?? '')
     },
   )
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
@@ -15,7 +16,7 @@ import { idParameter } from '../../platform/http/fields.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { setFlash, takeFlash } from './flash.ts'
 
-const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
+const guarded = { access: { family: 'hybrid', caller: 'required' }, testPage: 'page' } as const
 const wrongCredentials = 'These credentials do not match our records.'
 
 const LoginForm = Type.Object(
@@ -86,8 +87,8 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const found = await authenticate(request, { ...request.body, channel: 'test_page' })
-      const checked = found && (await checkTokenSignIn(request, found, { channel: 'test_page' }))
+      const found = await authenticate(visitOf(request), { ...request.body, channel: 'test_page' })
+      const checked = found && (await checkTokenSignIn(visitOf(request), found, { channel: 'test_page' }))
       if (checked === 'email_unverified') {
         return reply.page('test-login', { errors: { email: ['Your email address is not verified.'] } }, 401)
       }
@@ -96,7 +97,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
       }
       const { user, password, channel } = checked
       await continueSignIn(request, reply, { user, password, remember: false, channel })
-      const token = await issueForSignIn(request, checked, 'test-token')
+      const token = await issueForSignIn(visitOf(request), checked, 'test-token')
       setFlash(request, reply, { message: 'Token test-token created. It is shown only once:', token })
       return reply.redirect('/test-tokens', 302)
     },
@@ -134,7 +135,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await requireRevoked(request, tokenOwner(callerOf(request)), BigInt(request.params.id))
+      await requireRevoked(visitOf(request), tokenOwner(callerOf(request)), BigInt(request.params.id))
       setFlash(request, reply, { message: 'Token revoked.', token: null })
       return reply.redirect('/test-tokens', 302)
     },

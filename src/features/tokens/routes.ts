@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, kindOf } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { type SecondFactorInput, secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
@@ -33,15 +34,15 @@ const wrongCredentials = (): HttpError => {
 /** Signs a device in by password. If a second factor is missing, the app sends the password again with it. */
 async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: SecondFactorInput) {
   const { email, password, device_name } = body
-  const found = await authenticate(request, { email: email ?? '', password: password ?? '', channel: 'token' })
+  const found = await authenticate(visitOf(request), { email: email ?? '', password: password ?? '', channel: 'token' })
   if (!found) throw wrongCredentials()
-  const signIn = await checkTokenSignIn(request, found, { channel: 'token', proof })
+  const signIn = await checkTokenSignIn(visitOf(request), found, { channel: 'token', proof })
   if (signIn === 'email_unverified') throw addressUnverified()
   if (signIn === 'second_factor') throw secondFactorRefused(proof)
-  return { token: await issueForSignIn(request, signIn, device_name ?? ''), user: found.user }
+  return { token: await issueForSignIn(visitOf(request), signIn, device_name ?? ''), user: found.user }
 }
 
-const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
+const guarded = { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403] } as const
 
 /** API tokens: mobile login, creation, listing and revocation. */
 const tokens: FastifyPluginAsyncTypebox = async (app) => {
@@ -73,11 +74,11 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         const { code, recovery_code, challenge } = body
         const factor = { code, recovery_code }
         const deviceName = body.device_name ?? ''
-        if (challenge) return signIns.resume(request, challenge, factor)
+        if (challenge) return signIns.resume(visitOf(request), challenge, factor)
         const chosen = proofs.find(({ name }) => Object(body)[name] != null)
         if (!chosen) return passwordSignIn(request, body, factor)
         if (chosen.limit) await app.countRequest(request, reply, chosen.limit)
-        return signIns.finish(request, await chosen.verify(request, body), deviceName, factor)
+        return signIns.finish(visitOf(request), await chosen.verify(visitOf(request), body), deviceName, factor)
       },
     )
   }
@@ -106,7 +107,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request) => {
-        const { plainTextToken } = await createApiToken(request, request.body)
+        const { plainTextToken } = await createApiToken(visitOf(request), request.body)
         return { token: plainTextToken, message: 'Token created. Copy it now: it is not shown again.' }
       },
     )
@@ -131,7 +132,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens/current',
     {
       // Every caller may read what its own credential may do.
-      config: { access: { family: 'guard', caller: 'required' } },
+      config: { access: { family: 'hybrid', caller: 'required' } },
       schema: {
         operationId: 'getCurrentToken',
         tags: ['API tokens'],
@@ -170,7 +171,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       if (caller.kind === 'session') {
         throw new HttpError(409, 'no_current_token', 'The request was not authenticated by a token.')
       }
-      await caller.revoke(request)
+      await caller.revoke(visitOf(request))
       return { message: 'Token revoked.' }
     },
   )
@@ -191,7 +192,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const userId = tokenOwner(callerOf(request))
-      await requireRevoked(request, userId, BigInt(request.params.id))
+      await requireRevoked(visitOf(request), userId, BigInt(request.params.id))
       return { message: 'Token revoked.' }
     },
   )
@@ -210,7 +211,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      await revokeTokens(request, tokenOwner(callerOf(request)))
+      await revokeTokens(visitOf(request), tokenOwner(callerOf(request)))
       return { message: 'All tokens revoked.' }
     },
   )

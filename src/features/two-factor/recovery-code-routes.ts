@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { findTwoFactor } from '../../identity/two-factor.ts'
 import { addAccountPages, ownAccount } from '../../pages/account/account-pages.ts'
 import { formOf, formPage, sectionAnswers } from '../../pages/form-page.ts'
@@ -40,8 +41,8 @@ const recoveryCodePages: FastifyPluginAsyncTypebox = async (app) => {
       async send(request, reply) {
         const user = requireUser(request)
         if (!(await findTwoFactor(app.database, user.id))?.confirmed) return section
-        await regenerate(request, user)
-        return reply.page('account-recovery-codes', await shownCodes(request))
+        await regenerate(visitOf(request), user)
+        return reply.page('account-recovery-codes', await shownCodes(visitOf(request)))
       },
     },
   })
@@ -69,7 +70,7 @@ const recoveryCodePages: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { codes } = await shownCodes(request)
+      const { codes } = await shownCodes(visitOf(request))
       const given = request.body.codes
       const isCurrent = typeof given === 'string' && codes.length > 0 && constantTimeEqual(codes.join(' '), given)
       if (!isCurrent) throw validationFailed({ codes: [outdated] })

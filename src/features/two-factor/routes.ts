@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
 import { challengedUser, completeChallenge } from '../../auth/sign-in/challenge.ts'
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
 import { findTwoFactor } from '../../identity/two-factor.ts'
@@ -33,7 +34,7 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       if (!(await completeChallenge(request, reply, request.body))) {
-        throw (await challengedUser(request))
+        throw (await challengedUser(visitOf(request)))
           ? validationFailed(secondFactorErrors(request.body))
           : challengeExpired('code')
       }
@@ -68,7 +69,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await enable(request, requireUser(request), isSet(request.body.force) ? 'any' : 'none')
+      await enable(visitOf(request), requireUser(request), isSet(request.body.force) ? 'any' : 'none')
       return sendEmpty(reply, 200)
     },
   )
@@ -87,7 +88,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      if (!(await app.secondFactor.confirm(request, requireUser(request), request.body))) {
+      if (!(await app.secondFactor.confirm(visitOf(request), requireUser(request), request.body))) {
         throw validationFailed(secondFactorErrors({}))
       }
       return sendEmpty(reply, 200)
@@ -107,7 +108,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await disable(request, requireUser(request))
+      await disable(visitOf(request), requireUser(request))
       return sendEmpty(reply, 200)
     },
   )
@@ -125,7 +126,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const setup = await setupOf(request)
+      const setup = await setupOf(visitOf(request))
       return setup ? { svg: setup.svg, url: setup.url } : []
     },
   )
@@ -143,7 +144,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const setup = await setupOf(request)
+      const setup = await setupOf(visitOf(request))
       if (!setup) throw notFound('Two factor authentication has not been enabled.')
       return { secretKey: setup.secret }
     },
@@ -181,7 +182,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await regenerate(request, requireUser(request))
+      await regenerate(visitOf(request), requireUser(request))
       return sendEmpty(reply, 200)
     },
   )

@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { renderSVG } from 'uqr'
 import { requireUser } from '../../auth/access/caller.ts'
+import type { Visit } from '../../auth/access/visit.ts'
 import { otpauthUrl } from '../../auth/sign-in/totp.ts'
 import { findTwoFactor } from '../../identity/two-factor.ts'
 
@@ -15,9 +15,9 @@ interface Setup {
 }
 
 /** Returns the secret of the user's second factor for the authenticator app; null without one. */
-export async function setupOf(request: FastifyRequest): Promise<Setup | null> {
-  const { config, database, secondFactor } = request.server
-  const user = requireUser(request)
+export async function setupOf(visit: Visit): Promise<Setup | null> {
+  const { config, database, secondFactor } = visit.app
+  const user = requireUser(visit)
   const stored = await findTwoFactor(database, user.id)
   const secret = stored && secondFactor.secretOf(user.id, stored)
   if (secret === null) return null

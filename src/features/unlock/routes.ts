@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
+import { eventContext, visitOf } from '../../auth/access/visit.ts'
+import { rememberBrowser } from '../../auth/sign-in/known-browser.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../auth/sign-in/unlock.ts'
-import { eventContext, recordEvents } from '../../identity/events.ts'
+import { recordEvents } from '../../identity/events.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -70,8 +72,8 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
       const link = { id: request.params.id, expires, signature }
       const found = await unlockedUser(app, link)
       if (!found || !(await useUnlock(app, link))) return refuse(reply)
-      await app.loginLimiter.unlock(request, found.user.email)
-      app.loginLimiter.rememberBrowser(request, reply, found)
+      await app.loginLimiter.unlock(visitOf(request), found.user.email)
+      rememberBrowser(request, reply, found)
       const event = { type: 'account_unlocked', userId: found.user.id } as const
       await recordEvents(app.database, eventContext(request), event)
       return reply.redirect(signInPage(app.config.current(), '/'), 303)

@@ -3,7 +3,7 @@ import type { CurrentConfig } from '../../platform/config/current.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { namesEvent } from '../../platform/event-types.ts'
-import type { EventQueue, RecordedEvent } from '../../platform/jobs/event-queue.ts'
+import type { EventSubscriber, RecordedEvent } from '../../platform/jobs/event-subscriber.ts'
 import type { Outbox } from '../../platform/jobs/outbox.ts'
 
 /** A message for one receiver. It refers to the event, so that a deleted account leaves no data in it. */
@@ -21,7 +21,7 @@ export const webhookKinds = 'webhook:'
 export const kindOf = (url: string): string => webhookKinds + sha256Hex(url).slice(0, 16)
 
 /** Queues a message about each event for every receiver that wants it. */
-export class WebhookQueue implements EventQueue {
+export class WebhookQueue implements EventSubscriber {
   readonly #config: CurrentConfig
   readonly #outbox: Pick<Outbox, 'add'>
 

@@ -8,7 +8,7 @@ export interface Advice {
 
 /** Logs the advice as one line after `event`, and with its parts as fields. */
 export function logAdvice(
-  log: FastifyBaseLogger,
+  log: Pick<FastifyBaseLogger, 'warn'>,
   event: string,
   { message, key }: Advice,
   facts: Readonly<Record<string, unknown>> = {},

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
-import type { FastifyRequest } from 'fastify'
 
 /**
  * Canonical form of an address: IPv4-mapped IPv6 as IPv4, IPv6 compressed and without a zone; null for any other text.
@@ -42,7 +41,7 @@ export function normaliseForwardedFor({ headers }: IncomingMessage): void {
 }
 
 /** Client address for limits, mails and pages. */
-export const clientAddress = ({ ip }: Pick<FastifyRequest, 'ip'>): string => canonicalAddress(ip) ?? ip
+export const clientAddress = ({ ip }: { ip: string }): string => canonicalAddress(ip) ?? ip
 
 /** Unit of rate limits: the IPv4 address, or the /64 network of an IPv6 address. */
 export function limitedAddress(ip: string): string {

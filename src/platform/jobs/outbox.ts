@@ -5,7 +5,7 @@ import type { Cipher } from '../crypto/cipher.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
-import { type Delivery, Lane, type RetryDelay, type TextHandler } from './lane.ts'
+import { type Delivery, JobQueue, type RetryDelay, type TextHandler } from './job-queue.ts'
 import { insertJob } from './outbox-rows.ts'
 import { type OutboxState, outboxStates } from './outbox-state.ts'
 
@@ -37,9 +37,9 @@ const standardDelay: RetryDelay = (attempts) =>
  */
 export class Outbox {
   readonly #parts: { database: Database; clock: Clock; log: FastifyBaseLogger; cipher: Cipher }
-  readonly #shared: Lane
-  /** The lane of each kind with a handler. */
-  readonly #lanes = new Map<string, Lane>()
+  readonly #shared: JobQueue
+  /** The queue of each kind with a handler. */
+  readonly #queues = new Map<string, JobQueue>()
   #isStarted = false
 
   constructor({
@@ -47,13 +47,13 @@ export class Outbox {
     ...parts
   }: { database: Database; clock: Clock; config: CurrentConfig; log: FastifyBaseLogger }) {
     this.#parts = { ...parts, cipher: deriveCipher(config.current().app.secret, 'outbox') }
-    this.#shared = new Lane({ ...this.#parts, retryDelay: standardDelay })
+    this.#shared = new JobQueue({ ...this.#parts, retryDelay: standardDelay })
   }
 
   /** Registers the handler of a kind. Jobs without a handler are left to other processes. */
   handle<Payload>(kind: string, handler: Handler<Payload>): void {
     this.#shared.handle(kind, textHandler(handler))
-    this.#lanes.set(kind, this.#shared)
+    this.#queues.set(kind, this.#shared)
   }
 
   /**
@@ -68,17 +68,17 @@ export class Outbox {
       facts = {},
     }: { retryDelay?: RetryDelay; facts?: Readonly<Record<string, string>> } = {},
   ): void {
-    const lane = new Lane({ ...this.#parts, log: this.#parts.log.child(facts), retryDelay })
-    lane.handle(kind, textHandler(handler))
-    this.#lanes.set(kind, lane)
-    if (this.#isStarted) lane.start()
+    const queue = new JobQueue({ ...this.#parts, log: this.#parts.log.child(facts), retryDelay })
+    queue.handle(kind, textHandler(handler))
+    this.#queues.set(kind, queue)
+    if (this.#isStarted) queue.start()
   }
 
   /** Stops the workers of a kind that `handleSeparately` registered. Its jobs stay. */
   async remove(kind: string): Promise<void> {
-    const lane = this.#lanes.get(kind)
-    this.#lanes.delete(kind)
-    await lane?.close()
+    const queue = this.#queues.get(kind)
+    this.#queues.delete(kind)
+    await queue?.close()
   }
 
   /** Adds an encrypted job in the transaction of its cause. It starts shortly after the commit. */
@@ -90,22 +90,22 @@ export class Outbox {
     const dates = { availableAt: new Date(at ?? now), createdAt: new Date(now) }
     await insertJob(tx, { kind, payload: encrypted, ...dates, mergeKey, orderKey, userId })
     // If the transaction rolls back or commits later, this poll finds nothing and the next one finds the job.
-    this.#lanes.get(kind)?.wake()
+    this.#queues.get(kind)?.wake()
   }
 
   /** Runs all due jobs, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
-    await Promise.all(this.#everyLane().map((lane) => lane.deliverDue()))
+    await Promise.all(this.#everyQueue().map((queue) => queue.deliverDue()))
   }
 
   /** Waits for the running jobs. */
   async settled(): Promise<void> {
-    await Promise.all(this.#everyLane().map((lane) => lane.settled()))
+    await Promise.all(this.#everyQueue().map((queue) => queue.settled()))
   }
 
   /** Returns pending and failed jobs by kind, including every kind with a handler. */
   state(): Promise<Map<string, OutboxState>> {
-    return outboxStates(this.#parts.database, [...this.#lanes.keys()], this.#parts.clock.now())
+    return outboxStates(this.#parts.database, [...this.#queues.keys()], this.#parts.clock.now())
   }
 
   /** Deletes jobs that failed 30 days ago. */
@@ -117,17 +117,17 @@ export class Outbox {
   /** Starts polling. */
   start(): void {
     this.#isStarted = true
-    for (const lane of this.#everyLane()) lane.start()
+    for (const queue of this.#everyQueue()) queue.start()
   }
 
   /** Stops and waits for running jobs. Jobs that take too long are aborted, and the next process retries them. */
   async close(): Promise<void> {
     this.#isStarted = false
-    await Promise.all(this.#everyLane().map((lane) => lane.close()))
+    await Promise.all(this.#everyQueue().map((queue) => queue.close()))
   }
 
-  #everyLane(): Lane[] {
-    return [...new Set([this.#shared, ...this.#lanes.values()])]
+  #everyQueue(): JobQueue[] {
+    return [...new Set([this.#shared, ...this.#queues.values()])]
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SendMailOptions } from 'nodemailer'
 import { isEmail } from '../http/formats.ts'
-import { UndeliverableError } from '../jobs/lane.ts'
+import { UndeliverableError } from '../jobs/job-queue.ts'
 import type { MailContent } from './templates.ts'
 
 interface Mailbox {

@@ -6,7 +6,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import type { Config } from '../config/schema.ts'
 import { certificateHint } from '../crypto/tls-errors.ts'
 import { proxyFor } from '../http/egress.ts'
-import { UndeliverableError } from '../jobs/lane.ts'
+import { UndeliverableError } from '../jobs/job-queue.ts'
 import { composed, type Transport } from './message.ts'
 
 /** Timeouts, in milliseconds. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bearerOf } from '../../../src/auth/access/guard.ts'
+import { bearerOf } from '../../../src/auth/access/bearer-token.ts'
 import { secretHash } from '../../../src/auth/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 

@@ -56,7 +56,7 @@ t.test('refuses another account, an old sign-in, a denial, and another session',
     t.strictSame(redirectOf(await grace.visitor.back(back)), [302, failed], `${login}: ${decision}`)
     grace.visitor.leave()
   }
-  t.match((await grace.browser.open(failed)).body, 'The provider did not confirm that it is you.')
+  t.match((await grace.browser.open(failed)).body, 'The provider did not confirm it')
   t.equal(await svc.database.prisma.user.count(), 1, 'the other account does not register either')
   svc.acme.changeIdToken((claims) => ({ ...claims, auth_time: Math.floor(svc.clock.now() / 1000) - 3600 }))
   const old = await grace.visitor.back(await grace.visitor.allow(await press(grace), 'grace'))

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import type { Delivery } from '../../../src/platform/jobs/lane.ts'
+import type { Delivery } from '../../../src/platform/jobs/job-queue.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { hour } from '../../support/clock.ts'
 

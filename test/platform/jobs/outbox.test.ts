@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { deriveCipher } from '../../../src/platform/crypto/keys.ts'
-import { UndeliverableError } from '../../../src/platform/jobs/lane.ts'
+import { UndeliverableError } from '../../../src/platform/jobs/job-queue.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { day, minute, second } from '../../support/clock.ts'
 

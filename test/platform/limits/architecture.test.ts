@@ -11,6 +11,7 @@ const direct: Readonly<Record<string, string>> = {
   'contract/command.ts': 'passes the counters to the commands',
   'features/password-reset/request.ts': 'counts in a transaction, once per window',
   'auth/sign-in/login-limiter.ts': 'takes back attempts that succeed, and delays increasingly',
+  'app/shared-services.ts': 'opens the counters',
   'auth/sign-in/address-limit.ts': 'takes back attempts that succeed',
   'auth/sign-in/login-codes.ts': 'counts by the address of the account, and delays increasingly',
   'auth/sign-in/unlock.ts': 'mails once per window in a transaction, and marks links as used',
@@ -44,7 +45,7 @@ t.test('writes the headers and the 429 of limits in one place', async (t) => {
 
 t.test('counts only in the counters, which the app, the commands and the primary process open', async (t) => {
   t.same(outside(/new (Database|Memory|Redis)Counters\(/), [
-    'app/app.ts',
+    'app/shared-services.ts',
     'cli/run-command.ts',
     'platform/workers/primary.ts',
   ])

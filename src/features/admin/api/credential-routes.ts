@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { findUserById } from '../../../identity/users.ts'
 import { notFound } from '../../../platform/errors.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -89,7 +90,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeTokensOf(adminOf(request), adminOrigin(request), await requireUserId(request))
+      await revokeTokensOf(adminOf(visitOf(request)), adminOrigin(request), await requireUserId(request))
       return reply.code(204).send(null)
     },
   )
@@ -108,7 +109,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeToken(adminOf(request), adminOrigin(request), request.params.id)
+      await revokeToken(adminOf(visitOf(request)), adminOrigin(request), request.params.id)
       return reply.code(204).send(null)
     },
   )
@@ -127,7 +128,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeSession(adminOf(request), adminOrigin(request), request.params.id)
+      await revokeSession(adminOf(visitOf(request)), adminOrigin(request), request.params.id)
       return reply.code(204).send(null)
     },
   )

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { legacyHashes } from '../../../identity/users.ts'
 import { importedHash } from '../../../platform/crypto/imported-hash.ts'
 import { admitCost, legacyCostsOf, maxLegacyCosts, tooManyCosts } from '../../../platform/crypto/stored-password.ts'
@@ -169,7 +170,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
       }
       const { valid, invalid } = await readLines(request, body)
       const isDryRun = request.query.dry_run === 'true'
-      const imported = await importUsers(adminOf(request), adminOrigin(request), valid, { isDryRun })
+      const imported = await importUsers(adminOf(visitOf(request)), adminOrigin(request), valid, { isDryRun })
       // The report says which addresses have accounts.
       if (isDryRun || imported.some(({ status }) => status === 'exists')) await recordRead(request, null, 'users')
       if (!isDryRun) app.hashing.addLegacyCosts(valid.flatMap(({ user }) => user.password ?? []))

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../auth/access/idempotency.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { findInvitationById, invite, listInvitations, revokeInvitation } from '../../../identity/invitations.ts'
 import { notFound } from '../../../platform/errors.ts'
 import { emailField, idParameter, nullable, nullableText } from '../../../platform/http/fields.ts'
@@ -74,7 +75,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       const asked = { email, name: name ?? null, role: role || app.config.current().registration.role }
       const origin = adminOrigin(request, reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
-        await lockForAdmin(adminOf(request), tx, [])
+        await lockForAdmin(adminOf(visitOf(request)), tx, [])
         const invitation = await invite(app, tx, origin, asked)
         if (!invitation) throw await addressTaken(tx, email, origin.now)
         return invitation.id
@@ -106,7 +107,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       const id = Number(request.params.id)
       const origin = adminOrigin(request)
       const isRevoked = await app.database.transaction(async (tx) => {
-        await lockForAdmin(adminOf(request), tx, [])
+        await lockForAdmin(adminOf(visitOf(request)), tx, [])
         return revokeInvitation(tx, origin, { id })
       })
       if (!isRevoked) throw notFound('Invitation not found.')

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { wireDate } from '../../../identity/wire-date.ts'
 import { optionalBody } from '../../../platform/http/description/described-schemas.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -78,7 +79,7 @@ const keys: FastifyPluginAsyncTypebox = async (app) => {
       const { algorithm, when = 'planned', reason } = request.body
       const asked = { algorithms: algorithm ? [algorithm] : algorithms, mode: when }
       const made = await rotateKeys(
-        { config: app.config, database: databaseOf(request) },
+        { config: app.config, database: databaseOf(visitOf(request)) },
         adminOrigin(request, reason),
         asked,
       )

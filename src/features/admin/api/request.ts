@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { type EventContext, eventContext, recordEvents } from '../../../identity/events.ts'
+import { eventContext } from '../../../auth/access/visit.ts'
+import { type EventContext, recordEvents } from '../../../identity/events.ts'
 import { apiSchema } from '../../../platform/http/description/described-schemas.ts'
 import { idParameter, nullableText } from '../../../platform/http/fields.ts'
 import { withoutControls } from '../../../platform/http/formats.ts'
 import { Type } from '../../../platform/json-schema.ts'
 
-const guard = { family: 'guard', caller: 'required' } as const
+const guard = { family: 'hybrid', caller: 'required' } as const
 
 /** Routes that show data. */
 export const reads = { access: { ...guard, administrator: 'reads' }, limit: 'admin' } as const

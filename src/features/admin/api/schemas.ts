@@ -78,7 +78,10 @@ export const AdminEvent = Type.Object(
     outcome: choice(['success', 'failure'], 'The outcome.'),
     actor: textOrNull('Who acted, such as `user:5`, `client:robot` or `operator:ada`.'),
     target: textOrNull('What the event is about, such as `user:5`.'),
-    user_id: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The user, who may be deleted.' }),
+    user_id: Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      description: 'The user; the account may be deleted.',
+    }),
     client_id: textOrNull('The OAuth client.'),
     credential: textOrNull('The credential of the request, such as `session:<id>` or `token:5`.'),
     reason: textOrNull('Why the administrator acted, or why svc rejected the request.'),

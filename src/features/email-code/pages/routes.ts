@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { emailCodeMethod } from '../../../auth/sign-in/authentication-methods.ts'
 import { continueSignIn } from '../../../auth/sign-in/challenge.ts'
 import type { WaitingCode } from '../../../auth/sign-in/login-code-store.ts'
@@ -104,7 +105,7 @@ const emailCodePages: FastifyPluginAsync = async (app) => {
         if (!isEmail(email)) throw validationFailed(email === '' ? {} : invalidEmail)
         const asked = { holder: request.session.sessionId, email, remember: isSet(form.remember), link: true }
         const target = returnTarget(app.config.current(), form.return_to)
-        await app.loginCodes.request(request, { ...asked, returnTo: target })
+        await app.loginCodes.request(visitOf(request), { ...asked, returnTo: target })
         app.sessions.sendCookies(request, reply)
         return enterCodePath
       },
@@ -170,7 +171,7 @@ const emailCodePages: FastifyPluginAsync = async (app) => {
   /** Signs the browser in; null for an invalid code. */
   async function enter(request: FastifyRequest<{ Body: Static<typeof CodeForm> }>, reply: FastifyReply) {
     const holder = request.session.sessionId
-    const proved = await app.loginCodes.verify(request, { holder, code: typedText(request.body.code) })
+    const proved = await app.loginCodes.verify(visitOf(request), { holder, code: typedText(request.body.code) })
     if (!proved) return null
     const { user, password, remember, returnTo, passwordRemoved } = proved
     const login = { user, password, remember, method: emailCodeMethod, channel: 'email_code' } as const

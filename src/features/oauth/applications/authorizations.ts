@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
+import type { Services, Visit } from '../../../auth/access/visit.ts'
 import { requireStillSignedIn } from '../../../auth/sign-in/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../../identity/events.ts'
+import { recordEvent } from '../../../identity/events.ts'
 import { wireDate } from '../../../identity/wire-date.ts'
 import { notFound } from '../../../platform/errors.ts'
 import type { Static } from '../../../platform/json-schema.ts'
@@ -16,7 +16,7 @@ type Connected = Static<typeof Authorization> & { permissions: string[] }
 
 /** The applications that the user allowed access, except those that need no consent. */
 export async function connectedApplications(
-  { config, database, clock }: Pick<FastifyRequest['server'], 'config' | 'database' | 'clock'>,
+  { config, database, clock }: Pick<Services, 'config' | 'database' | 'clock'>,
   oauthServer: OAuthServer,
   userId: number,
 ): Promise<Connected[]> {
@@ -33,13 +33,13 @@ export async function connectedApplications(
 }
 
 /** Revokes an authorization of the user with its tokens. Throws 404 if the user has no such authorization. */
-export async function disconnect(request: FastifyRequest, oauthServer: OAuthServer, id: string): Promise<void> {
-  const { id: userId } = requireUser(request)
-  const isDeleted = await request.server.database.transaction(async (tx) => {
-    await requireStillSignedIn(tx, request)
+export async function disconnect(visit: Visit, oauthServer: OAuthServer, id: string): Promise<void> {
+  const { id: userId } = requireUser(visit)
+  const isDeleted = await visit.app.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, visit)
     const clientId = await deleteAuthorization(tx, oauthServer.seal, userId, id)
     if (clientId === null) return false
-    await recordEvent(tx, eventContext(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
+    await recordEvent(tx, visit.origin, { type: 'consent_revoked', userId, data: { client_id: clientId } })
     return true
   })
   if (!isDeleted) throw notFound()

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { SignJWT } from 'jose'
+import type { Visit } from '../../../auth/access/visit.ts'
 import { randomId } from '../../../platform/crypto/random.ts'
 import { personalOrigin } from '../alive.ts'
 import { acrOf } from '../authentication-context.ts'
@@ -26,7 +26,7 @@ interface OwnToken {
 
 /** Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068). */
 export async function signOwnToken(
-  { server }: FastifyRequest,
+  { app: server }: Visit,
   key: PrivateJwk,
   { clientId, userId, gid, scopes, signedIn, audience, claims, issuedAt, expiresAt }: OwnToken,
 ): Promise<{ jti: string; accessToken: string }> {

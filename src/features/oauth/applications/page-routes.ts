@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { addAccountPages, done, sectionPath, verifiedAccount } from '../../../pages/account/account-pages.ts'
 import { ListQuery, listPage } from '../../../pages/account/list-page.ts'
 import { formRoute, pageRoute } from '../../../pages/form-page.ts'
@@ -47,7 +48,7 @@ const applicationPages: FastifyPluginAsync = async (app) => {
     description: 'Like `DELETE /oauth/tokens/{id}`. 404 for authorizations of other users.',
     next: 'Back to the page.',
     async send(request) {
-      await disconnect(request, oauthServer, request.params.id)
+      await disconnect(visitOf(request), oauthServer, request.params.id)
       return done(path, 'disconnected')
     },
   })

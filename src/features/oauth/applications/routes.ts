@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, requireUser } from '../../../auth/access/caller.ts'
 import type { RequestLimit } from '../../../auth/access/request-limits.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { claimsAbout } from '../../../identity/claims.ts'
 import { validationFailed } from '../../../platform/errors.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -80,7 +81,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: PersonalTokenAnswer },
       },
     },
-    (request) => createPersonalToken(request, oauthServer, request.body),
+    (request) => createPersonalToken(visitOf(request), oauthServer, request.body),
   )
 
   app.delete(
@@ -98,7 +99,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokePersonalToken(request, request.params.id)
+      await revokePersonalToken(visitOf(request), request.params.id)
       return reply.code(204).send(null)
     },
   )
@@ -133,7 +134,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await disconnect(request, oauthServer, request.params.id)
+      await disconnect(visitOf(request), oauthServer, request.params.id)
       return reply.code(204).send(null)
     },
   )
@@ -160,7 +161,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
       const { audience, algorithm, scopes, ttl, claims } = target
       const issuedAt = app.clock.now()
       const user = requireUser(request)
-      const { accessToken } = await signOwnToken(request, await oauthServer.signingKey(algorithm), {
+      const { accessToken } = await signOwnToken(visitOf(request), await oauthServer.signingKey(algorithm), {
         clientId: firstPartyClient,
         userId: user.id,
         gid: sessionOrigin(callerOf(request).credentialId),

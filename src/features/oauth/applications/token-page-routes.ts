@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { addTokenPages, type TypedToken } from '../../../pages/account/token-pages.ts'
 import { validationFailed } from '../../../platform/errors.ts'
 import { checkBody } from '../../../platform/http/check-body.ts'
@@ -40,7 +41,7 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
   async function create(request: FastifyRequest, { name }: TypedToken, scopes: string[]) {
     if (scopes.length === 0) throw validationFailed({ scopes: [textsOf(request)('account-token-new.choose')] })
     const body = checkBody(request, PersonalTokenBody, { name, scopes })
-    const { accessToken, token } = await createPersonalToken(request, oauthServer, body)
+    const { accessToken, token } = await createPersonalToken(visitOf(request), oauthServer, body)
     return { name: token.name, token: accessToken }
   }
 
@@ -56,7 +57,7 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
     choices,
     lifetimes,
     create,
-    revoke: (request, id) => revokePersonalToken(request, id),
+    revoke: (request, id) => revokePersonalToken(visitOf(request), id),
   })
 }
 

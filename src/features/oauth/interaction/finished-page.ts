@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import { startPage } from '../../../pages/links.ts'
 import type { PageData } from '../../../pages/page-data.ts'
-import { textsOf } from '../../../pages/texts.ts'
+import type { Config } from '../../../platform/config/schema.ts'
+import type { TextLookup } from '../../../platform/http/texts.ts'
 import type { RegisteredClient } from '../clients/clients.ts'
 
 declare module 'fastify' {
@@ -12,8 +12,11 @@ declare module 'fastify' {
 }
 
 /** The page of an authorization that is finished for a client, or expired (no client). */
-export function finishedPage(request: FastifyRequest, client: RegisteredClient | undefined): PageData['error'] {
-  const text = textsOf(request)
+export function finishedPage(
+  config: Config,
+  text: TextLookup,
+  client: RegisteredClient | undefined,
+): PageData['error'] {
   const about = client ? 'finished' : 'expired'
   const name = client?.name ?? client?.client_id ?? ''
   const home = originOf(client?.redirect_uris[0])
@@ -21,7 +24,7 @@ export function finishedPage(request: FastifyRequest, client: RegisteredClient |
     heading: text(`interaction.${about}`),
     texts: [text(`interaction.${about}_text`, { client: name })],
     link: home === null ? null : { href: home, label: text('login.continue', { application: name }) },
-    homeHref: startPage(request.server.config.current()),
+    homeHref: startPage(config),
   }
 }
 

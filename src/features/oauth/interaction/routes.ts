@@ -1,13 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
-import { eventContext } from '../../../identity/events.ts'
+import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
 import { showApplication } from '../../../pages/continuation.ts'
 import { registrationPage, signInPage } from '../../../pages/links.ts'
 import { allowApp } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
+import { textsOf } from '../../../pages/texts.ts'
 import { HttpError } from '../../../platform/errors.ts'
 import { formType } from '../../../platform/http/bodies.ts'
 import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
@@ -101,7 +102,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       const { code, recovery_code, decision } = request.body
       if (code !== undefined || recovery_code !== undefined) {
         const proof = { code: typedText(code), recovery_code: typedText(recovery_code) }
-        const refused = await proveCode(oauthServer, details, signedIn, request, proof)
+        const refused = await proveCode(oauthServer, details, signedIn, visitOf(request), proof)
         if (!refused) return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
         return stepUpPage(reply.headers(refused.headers), details, refused.factors, refused)
       }
@@ -227,7 +228,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
     const { registry } = await oauthServer.current()
     const answered = request.session?.answeredAuthorization
     const client = answered?.uid === uid ? registry.client(answered.clientId) : undefined
-    return reply.page('error', finishedPage(request, client), 404)
+    return reply.page('error', finishedPage(app.config.current(), textsOf(request), client), 404)
   }
 
   async function consentPage(details: Details, request: FastifyRequest, reply: FastifyReply) {

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../../auth/access/visit.ts'
 import { addMethod, codeMethod } from '../../../auth/sign-in/authentication-methods.ts'
 import { type SecondFactorInput, secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
-import { eventContext, recordEvents } from '../../../identity/events.ts'
+import { recordEvents } from '../../../identity/events.ts'
 import { type FieldErrors, HttpError } from '../../../platform/errors.ts'
 import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
 import type { SignedIn } from '../protocol/browser.ts'
@@ -38,23 +38,23 @@ export async function proveCode(
   oauthServer: OAuthServer,
   details: Details,
   signedIn: SignedIn | null,
-  request: FastifyRequest,
+  visit: Visit,
   proof: SecondFactorInput,
 ): Promise<Refused | null> {
-  const { database, secondFactor } = request.server
+  const { database, secondFactor } = visit.app
   // The session may have changed since the page was shown.
   const factors = signedIn && (await missingStepUp(oauthServer, details, signedIn))
   if (!signedIn || !factors || typeof factors === 'string' || !factors.code) return null
   try {
-    if (!(await secondFactor.check(request, signedIn.user, proof, 'step_up'))) {
+    if (!(await secondFactor.check(visit, signedIn.user, proof, 'step_up'))) {
       return { factors, errors: secondFactorErrors(proof), status: 422, headers: {} }
     }
   } catch (error) {
     if (!(error instanceof HttpError) || !error.errors) throw error
     return { factors, errors: error.errors, status: error.statusCode, headers: error.headers }
   }
-  await addMethod(request, codeMethod)
+  await addMethod(visit, codeMethod)
   const facts = { userId: signedIn.user.id, data: { client_id: String(details.params.client_id) } }
-  await recordEvents(database, eventContext(request), { type: 'stepped_up', ...facts })
+  await recordEvents(database, visit.origin, { type: 'stepped_up', ...facts })
   return null
 }

@@ -5,7 +5,7 @@ import { ConfigError } from '../../../platform/config/config-error.ts'
 import { type CurrentConfig, deepFreeze } from '../../../platform/config/current.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { Database } from '../../../platform/database/database.ts'
-import type { EventQueue } from '../../../platform/jobs/event-queue.ts'
+import type { EventSubscriber } from '../../../platform/jobs/event-subscriber.ts'
 import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 import { createKeys } from './create-keys.ts'
 import { type Algorithm, algorithms, type PrivateJwk, type PublicJwk, publicPart } from './jwk.ts'
@@ -42,7 +42,7 @@ interface KeyRingParts {
   clock: Clock
   config: CurrentConfig
   log: FastifyBaseLogger
-  webhooks: EventQueue
+  webhooks: EventSubscriber
   metrics?: Metrics | null
 }
 

@@ -1,10 +1,11 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { authenticate } from '../../../auth/sign-in/authenticate.ts'
 import { codeMethod, passwordMethod, withMethod } from '../../../auth/sign-in/authentication-methods.ts'
 import { noticeApplication } from '../../../auth/sign-in/new-device.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../../../auth/sign-in/token-sign-in.ts'
-import { eventContext, recordEvent } from '../../../identity/events.ts'
+import { recordEvent } from '../../../identity/events.ts'
 import { lockAndCheckAccount } from '../../../identity/lock.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { typedText } from '../../../platform/http/fields.ts'
@@ -41,9 +42,9 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const { request } = requestFactsOf(ctx.req)
   const { database, clock } = request.server
   if (!isEmail(username.trim())) throw refused()
-  const found = await authenticate(request, { email: username, password, channel: 'password_grant' })
+  const found = await authenticate(visitOf(request), { email: username, password, channel: 'password_grant' })
   if (!found) throw refused()
-  const signIn = await checkTokenSignIn(request, found, { channel: 'password_grant', proof: { code: otp } })
+  const signIn = await checkTokenSignIn(visitOf(request), found, { channel: 'password_grant', proof: { code: otp } })
   if (signIn === 'email_unverified') throw refused('Your email address is not verified.')
   if (signIn === 'second_factor') throw refused(secondFactorErrors({}).code?.[0])
 
@@ -57,7 +58,10 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     if (!(await lockAndCheckAccount(database, tx, user.id, { account: signIn }))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
     await recordEvent(tx, eventContext(request), { type: 'login', userId: user.id, data })
-    await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })
+    await noticeApplication(tx, visitOf(request), user, {
+      id: client.clientId,
+      name: registered?.name ?? client.clientId,
+    })
     return true
   })
   if (!isTheirs) {

@@ -48,14 +48,14 @@ export class SignOut implements SessionListener {
    * User of the browser's OAuth session. It can differ from the session's user, because an idle timeout does not end
    * OAuth sessions.
    */
-  usersOf: SessionListener['usersOf'] = async (tx, request) => {
-    const cookie = request.cookies?.[sessionCookie]
+  usersOf: SessionListener['usersOf'] = async (tx, visit) => {
+    const cookie = visit.cookie(sessionCookie)
     return cookie ? ownersOf(tx, { id: recordId('Session', cookie) }) : []
   }
 
   /** Continues the OAuth session if the same user signed in again, and ends that of another user. */
-  began: SessionListener['began'] = async (tx, request, { publicId, userId }) => {
-    const cookie = request.cookies?.[sessionCookie]
+  began: SessionListener['began'] = async (tx, visit, { publicId, userId }) => {
+    const cookie = visit.cookie(sessionCookie)
     if (!cookie) return
     const id = recordId('Session', cookie)
     const until = this.#parts.clock.now() + this.#parts.config.current().session.absolute_lifetime

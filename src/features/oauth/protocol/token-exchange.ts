@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { grants } from '../../../auth/access/abilities.ts'
-import { isJwt } from '../../../auth/access/guard.ts'
+import { isJwt } from '../../../auth/access/bearer-token.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
 import { abilitiesOf, noteUse, unexpiredToken } from '../../../auth/tokens/bearer.ts'
 import type { User } from '../../../identity/user.ts'

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { Visit } from '../../../auth/access/visit.ts'
 import { forbidden, passwordConfirmationRequired } from '../../../platform/errors.ts'
 import { isOfferedPasskey } from '../offer.ts'
 import { hasPasskey } from '../store.ts'
@@ -14,26 +14,26 @@ declare module 'fastify' {
 const maxAge = 300_000
 
 /** Tests whether the user signed in by password less than five minutes ago. */
-function isFreshPassword({ server, session }: FastifyRequest): boolean {
+function isFreshPassword({ app, session }: Visit): boolean {
   const { proof } = session
-  return proof?.methods.includes('pwd') === true && server.clock.now() - proof.at < maxAge
+  return proof?.methods.includes('pwd') === true && app.clock.now() - proof.at < maxAge
 }
 
 /** Throws 423 unless the user signed in by password less than five minutes ago. */
-export function requireFreshPassword(request: FastifyRequest): void {
-  if (!isFreshPassword(request)) throw passwordConfirmationRequired()
+export function requireFreshPassword(visit: Visit): void {
+  if (!isFreshPassword(visit)) throw passwordConfirmationRequired()
 }
 
 /** Allows one request for options per session, and only without a passkey: 423 or 403 otherwise. */
-export async function startOnce(request: FastifyRequest, userId: number): Promise<void> {
-  requireFreshPassword(request)
-  if (request.session.passkeyAsked || (await hasPasskey(request.server.database, userId))) throw forbidden()
-  request.session.passkeyAsked = true
-  await request.session.save()
+export async function startOnce(visit: Visit, userId: number): Promise<void> {
+  requireFreshPassword(visit)
+  if (visit.session.passkeyAsked || (await hasPasskey(visit.app.database, userId))) throw forbidden()
+  visit.session.passkeyAsked = true
+  await visit.session.save()
 }
 
 /** Tests whether the start page asks the browser to create a passkey. */
-export async function isConditional(request: FastifyRequest): Promise<boolean> {
-  if (request.session.passkeyAsked || !isFreshPassword(request)) return false
-  return isOfferedPasskey(request)
+export async function isConditional(visit: Visit): Promise<boolean> {
+  if (visit.session.passkeyAsked || !isFreshPassword(visit)) return false
+  return isOfferedPasskey(visit)
 }

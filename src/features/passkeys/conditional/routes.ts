@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { browserName } from '../../../identity/browser-name.ts'
 import { askingOf, registrationOptions } from '../options.ts'
 import { registerPasskey } from '../registration.ts'
@@ -26,8 +27,10 @@ const conditionalRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const user = requireUser(request)
-      await startOnce(request, user.id)
-      return { options: await registrationOptions(request, user, askingOf(request, 'conditional', user.id)) }
+      await startOnce(visitOf(request), user.id)
+      return {
+        options: await registrationOptions(visitOf(request), user, askingOf(visitOf(request), 'conditional', user.id)),
+      }
     },
   )
 
@@ -43,13 +46,18 @@ const conditionalRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: ConditionalBody,
         response: { 200: RegisterAnswer },
       },
-      preValidation: async (request) => requireFreshPassword(request),
+      preValidation: async (request) => requireFreshPassword(visitOf(request)),
     },
     async (request) => {
       const user = requireUser(request)
       const name = browserName(request.headers['user-agent'] ?? '') ?? 'Passkey'
       const { credential } = request.body
-      const id = await registerPasskey(request, user, { name, credential }, askingOf(request, 'conditional', user.id))
+      const id = await registerPasskey(
+        visitOf(request),
+        user,
+        { name, credential },
+        askingOf(visitOf(request), 'conditional', user.id),
+      )
       return { id: String(id), name, status: 'passkey-registered' }
     },
   )

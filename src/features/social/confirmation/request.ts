@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../../../auth/access/caller.ts'
+import type { Visit } from '../../../auth/access/visit.ts'
 import { findUserById } from '../../../identity/users.ts'
 import { isPassword } from '../../../platform/crypto/stored-password.ts'
 import { HttpError, unauthenticated } from '../../../platform/errors.ts'
@@ -20,12 +20,12 @@ const refused = (why: keyof typeof texts) => new HttpError(400, 'access_denied',
  * the provider proves the time of a sign-in, and an account there is linked.
  */
 export async function confirmationFlow(
-  request: FastifyRequest,
+  visit: Visit,
   provider: SocialProvider,
   place: Pick<FlowRequest, 'mode' | 'returnTo'>,
 ): Promise<FlowRequest> {
-  const { database } = request.server
-  const { user, credentialId } = callerOf(request)
+  const { database } = visit.app
+  const { user, credentialId } = callerOf(visit)
   const found = user && (await findUserById(database, user.id))
   if (!found) throw unauthenticated()
   if (isPassword(found.password)) throw refused('hasPassword')

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { returnOf } from '../flow-request.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
@@ -26,11 +27,11 @@ const confirmation: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
       const returnTo = returnOf(request.body.return_to)
-      const flow = await confirmationFlow(request, provider, { mode: 'browser', returnTo })
+      const flow = await confirmationFlow(visitOf(request), provider, { mode: 'browser', returnTo })
       try {
         return { url: await begin(request, reply, provider, flow) }
       } catch (error) {
-        throw await reportFailure(request, provider, error, { isRecorded: false })
+        throw await reportFailure(visitOf(request), provider, error, { isRecorded: false })
       }
     },
   )

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
-import { eventContext, recordEvent } from '../../../identity/events.ts'
+import type { Visit } from '../../../auth/access/visit.ts'
+import { recordEvent } from '../../../identity/events.ts'
 import { acceptInvitation, findInvitation } from '../../../identity/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
@@ -18,12 +18,9 @@ interface Acceptance {
  * the invitation proves the invited one. Throws if the identity has an account, or the invitation is not valid any more;
  * a refusal does not use the invitation up.
  */
-export async function acceptWithIdentity(
-  request: FastifyRequest,
-  { provider, identity, token }: Acceptance,
-): Promise<Opened> {
-  const origin = eventContext(request)
-  const { database, config } = request.server
+export async function acceptWithIdentity(visit: Visit, { provider, identity, token }: Acceptance): Promise<Opened> {
+  const origin = visit.origin
+  const { database, config } = visit.app
   return retryOnChange(database, async (tx) => {
     if (await ownerOf(tx, identity)) throw socialFailure('account_exists', 'linked to another user')
     const invitation = await findInvitation({ database: { prisma: tx }, config }, token, origin.now)

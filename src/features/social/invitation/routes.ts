@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { findInvitation, invitationPageOf, invitationPath } from '../../../identity/invitations.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { formOf, formRoute } from '../../../pages/form-page.ts'
@@ -42,7 +43,7 @@ const invitationRoutes: FastifyPluginAsync<LinkOptions> = async (app, { begin, p
       try {
         return await begin(request, reply, provider, { ...place, intent: 'invitation', invitation: token })
       } catch (error) {
-        const { code } = await reportFailure(request, provider, error, { isRecorded: false })
+        const { code } = await reportFailure(visitOf(request), provider, error, { isRecorded: false })
         return `${page}?error=${code}`
       }
     },

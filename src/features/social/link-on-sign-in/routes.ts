@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { useOnce } from '../../../auth/access/used-once.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import type { User } from '../../../identity/user.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
@@ -124,13 +125,13 @@ const linkOnSignIn: FastifyPluginAsync = async (app) => {
         if (!isUnused || !mayLink(user)) return leave(request, reply, returnTo)
         const asker = { intent: 'link', userId: user.id } as const
         try {
-          await openAccount(request, {
+          await openAccount(visitOf(request), {
             provider,
             identity: pending.identity,
             asker,
           })
         } catch (error) {
-          const failure = await reportFailure(request, provider, error, { isRecorded: true })
+          const failure = await reportFailure(visitOf(request), provider, error, { isRecorded: true })
           app.cookies.clear(request, reply, pendingCookie)
           const text = textsOf(request)
           const data = {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf, requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { confirmationAge } from '../../../auth/sign-in/recent-password.ts'
 import { addAccountPages, done, sectionPath, verifiedAccount } from '../../../pages/account/account-pages.ts'
 import { continuing } from '../../../pages/after-form.ts'
@@ -31,7 +32,7 @@ const linkPages: FastifyPluginAsync<LinkOptions> = async (app, { begin, provider
   async function page(request: FastifyRequest, reply: FastifyReply, errors: readonly string[] = [], status = 200) {
     const config = app.config.current()
     const links = await listLinks(app.database, requireUser(request).id)
-    const age = confirmationAge(request)
+    const age = confirmationAge(visitOf(request))
     return reply.page(
       'account-providers',
       {
@@ -92,7 +93,7 @@ const linkPages: FastifyPluginAsync<LinkOptions> = async (app, { begin, provider
       try {
         return await begin(request, reply, provider, flow)
       } catch (error) {
-        const { code } = await reportFailure(request, provider, error, { isRecorded: false })
+        const { code } = await reportFailure(visitOf(request), provider, error, { isRecorded: false })
         return `${path}?error=${code}`
       }
     },
@@ -108,7 +109,7 @@ const linkPages: FastifyPluginAsync<LinkOptions> = async (app, { begin, provider
       'Like `DELETE /user/social-accounts/{id}`. The page says why the last way to sign in cannot be removed.',
     next: 'Back to the page.',
     async send(request) {
-      await unlink(request, BigInt(request.params.id))
+      await unlink(visitOf(request), BigInt(request.params.id))
       return done(path, 'unlinked')
     },
     again: (request, reply, { errors, status }) => page(request, reply, Object.values(errors).flat(), status),

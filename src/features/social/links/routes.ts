@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import type { User } from '../../../identity/user.ts'
 import { forbidden, notFound } from '../../../platform/errors.ts'
 import { MessageAnswer } from '../../../platform/http/message.ts'
@@ -73,7 +74,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       try {
         return { url: await begin(request, reply, provider, flowRequest) }
       } catch (error) {
-        throw await reportFailure(request, provider, error, { isRecorded: false })
+        throw await reportFailure(visitOf(request), provider, error, { isRecorded: false })
       }
     },
   )
@@ -95,7 +96,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
     },
     async (request) => {
       userOf(request)
-      await unlink(request, BigInt(request.params.id))
+      await unlink(visitOf(request), BigInt(request.params.id))
       return { message: 'The account was unlinked.' }
     },
   )

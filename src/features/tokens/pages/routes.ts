@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { tokenExpiry } from '../../../auth/tokens/bearer.ts'
 import { tokenOwner } from '../../../auth/tokens/issue.ts'
 import { requireRevoked } from '../../../auth/tokens/revoke.ts'
@@ -57,7 +58,10 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
       throw validationFailed({ expires_at: ['The selected expires at is invalid.'] })
     }
     const fields = { token_name: name, abilities: chosen, expires_at: endOf(days, app.clock.now()) }
-    const { accessToken, plainTextToken } = await createApiToken(request, checkBody(request, CreateTokenBody, fields))
+    const { accessToken, plainTextToken } = await createApiToken(
+      visitOf(request),
+      checkBody(request, CreateTokenBody, fields),
+    )
     return { name: accessToken.name, token: plainTextToken }
   }
 
@@ -73,7 +77,7 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
     choices: (request) => abilityChoices(app.config.current(), textsOf(request)),
     lifetimes,
     create,
-    revoke: (request, id) => requireRevoked(request, tokenOwner(callerOf(request)), BigInt(id)),
+    revoke: (request, id) => requireRevoked(visitOf(request), tokenOwner(callerOf(request)), BigInt(id)),
   })
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
 import { findTwoFactor } from '../../../identity/two-factor.ts'
 import { addAccountPages, done, ownAccount } from '../../../pages/account/account-pages.ts'
@@ -34,7 +35,7 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
   ): Promise<FastifyReply> {
     const backHref = withReturn(section, returnTo)
     if ((await factorOf(request))?.confirmed) return reply.redirect(backHref, 303)
-    const setup = await setupOf(request)
+    const setup = await setupOf(visitOf(request))
     return reply.page(
       'account-two-factor-setup',
       {
@@ -91,7 +92,7 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
         restart: '`1`: replaces a second factor that is not confirmed.',
       }),
       async send(request) {
-        await enable(request, requireUser(request), isSet(request.body.restart) ? 'unconfirmed' : 'none')
+        await enable(visitOf(request), requireUser(request), isSet(request.body.restart) ? 'unconfirmed' : 'none')
         return withReturn(setupPath, targetOf(request.body))
       },
     },
@@ -111,8 +112,8 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
       const { code } = request.body
       const returnTo = targetOf(request.body)
       const proof = { code: typeof code === 'string' ? code : null }
-      if (await app.secondFactor.confirm(request, requireUser(request), proof))
-        return reply.page('account-recovery-codes', await shownCodes(request, returnTo ?? section))
+      if (await app.secondFactor.confirm(visitOf(request), requireUser(request), proof))
+        return reply.page('account-recovery-codes', await shownCodes(visitOf(request), returnTo ?? section))
       return setupPage(request, reply, returnTo, { errors: secondFactorErrors({}), status: 422 })
     },
     again: (request, reply, state) => setupPage(request, reply, targetOf(request.body), state),
@@ -132,7 +133,7 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
       description: 'Like `DELETE /user/two-factor-authentication`.',
       next: 'To the section.',
       async send(request) {
-        await disable(request, requireUser(request))
+        await disable(visitOf(request), requireUser(request))
         return done(section, 'two_factor_disabled')
       },
     },

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
+import type { Visit } from '../../../auth/access/visit.ts'
 import { findTwoFactor } from '../../../identity/two-factor.ts'
 import { sectionPath } from '../../../pages/account/account-pages.ts'
 import type { AccountPageData } from '../../../pages/account-page-data.ts'
@@ -18,11 +18,11 @@ export const recentPassword = ({ two_factor }: { two_factor: { confirm_password:
 
 /** Returns the user's recovery codes for the page that shows them after their creation. */
 export async function shownCodes(
-  request: FastifyRequest,
+  visit: Visit,
   nextHref: string = section,
 ): Promise<AccountPageData['account-recovery-codes']> {
-  const { database, secondFactor } = request.server
-  const { id, email } = requireUser(request)
+  const { database, secondFactor } = visit.app
+  const { id, email } = requireUser(visit)
   const stored = await findTwoFactor(database, id)
   const codes = stored ? secondFactor.recoveryCodesOf(id, stored) : []
   return { email, codes, downloadAction: downloadPath, nextHref }

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { visitOf } from '../../../../auth/access/visit.ts'
 import type { UserChanges } from '../../../../identity/users.ts'
 import { validationFailed } from '../../../../platform/errors.ts'
 import { optionalBody } from '../../../../platform/http/description/described-schemas.ts'
@@ -104,7 +105,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         throw validationFailed({ role: ['One of role, verified, disabled and reset_two_factor is required.'] })
       }
       const origin = adminOrigin(request, reason)
-      const user = await changeUser(adminOf(request), origin, userIdOf(request), wanted, versionCheck(request))
+      const user = await changeUser(adminOf(visitOf(request)), origin, userIdOf(request), wanted, versionCheck(request))
       reply.header('etag', etagOf(user))
       return user
     },
@@ -125,7 +126,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await removeUser(adminOf(request), adminOrigin(request), userIdOf(request), versionCheck(request))
+      await removeUser(adminOf(visitOf(request)), adminOrigin(request), userIdOf(request), versionCheck(request))
       return reply.code(204).send(null)
     },
   )
@@ -147,8 +148,11 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { password, reason } = request.body
       requireNewPassword(password, app.config.current())
-      const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, `user ${request.params.id}`))
-      await replacePassword(adminOf(request), adminOrigin(request, reason), userIdOf(request), hash)
+      const hash = await app.hashing.hash(
+        password,
+        app.loginLimiter.laneOf(visitOf(request), `user ${request.params.id}`),
+      )
+      await replacePassword(adminOf(visitOf(request)), adminOrigin(request, reason), userIdOf(request), hash)
       return reply.code(204).send(null)
     },
   )
@@ -170,7 +174,9 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { mail = false, reason } = request.body
-      const link = await makeResetLink(adminOf(request), adminOrigin(request, reason), userIdOf(request), { mail })
+      const link = await makeResetLink(adminOf(visitOf(request)), adminOrigin(request, reason), userIdOf(request), {
+        mail,
+      })
       return { link: mail ? null : link }
     },
   )
@@ -190,7 +196,11 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const sessions = await endSessions(adminOf(request), adminOrigin(request, request.body.reason), userIdOf(request))
+      const sessions = await endSessions(
+        adminOf(visitOf(request)),
+        adminOrigin(request, request.body.reason),
+        userIdOf(request),
+      )
       return { sessions }
     },
   )
@@ -210,7 +220,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await unlockUser(adminOf(request), adminOrigin(request, request.body.reason), userIdOf(request))
+      await unlockUser(adminOf(visitOf(request)), adminOrigin(request, request.body.reason), userIdOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../../auth/access/idempotency.ts'
+import { visitOf } from '../../../../auth/access/visit.ts'
 import { findUserById } from '../../../../identity/users.ts'
 import { emailField, nullable, nullableText } from '../../../../platform/http/fields.ts'
 import { requireNewPassword } from '../../../../platform/http/new-password.ts'
@@ -56,13 +57,13 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { body } = request
       const { email, name, verified = false } = body
-      const lane = app.loginLimiter.laneOf(request, email)
+      const lane = app.loginLimiter.laneOf(visitOf(request), email)
       if (body.password != null) requireNewPassword(body.password, app.config.current())
       const password = body.password == null ? null : await app.hashing.hash(body.password, lane)
       const facts = { email, name, password, verified, role: body.role || app.config.current().registration.role }
       const origin = adminOrigin(request, body.reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
-        await lockForAdmin(adminOf(request), tx, [])
+        await lockForAdmin(adminOf(visitOf(request)), tx, [])
         return (await addUser(tx, origin, facts)).id
       })
       const found = await findUserById(app.database, id)

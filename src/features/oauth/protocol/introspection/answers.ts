@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
-import { isJwt } from '../../../../auth/access/guard.ts'
+import { isJwt } from '../../../../auth/access/bearer-token.ts'
 import { mustVerifyAddress } from '../../../../auth/access/verified-address.ts'
 import { abilitiesOf, type LiveApiToken, liveToken, noteUse } from '../../../../auth/tokens/bearer.ts'
 import { claimsAbout } from '../../../../identity/claims.ts'

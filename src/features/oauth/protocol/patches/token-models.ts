@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
 import { useOnce } from '../../../../auth/access/used-once.ts'
+import { visitOf } from '../../../../auth/access/visit.ts'
 import { liveToken } from '../../../../auth/tokens/bearer.ts'
 import { revokeToken } from '../../../../auth/tokens/revoke.ts'
 import type { MacKey } from '../../../../platform/crypto/mac.ts'
@@ -82,7 +83,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     const deny = async function deny(this: Denied) {
       const { ctx } = Provider
       if (this.gty === apiTokenGrant && ctx) {
-        await revokeToken(requestFactsOf(ctx.req).request, Number(this.accountId), BigInt(this.jti))
+        await revokeToken(visitOf(requestFactsOf(ctx.req).request), Number(this.accountId), BigInt(this.jti))
         return
       }
       await store.deny(this.jti, ((this.exp ?? 0) + 60) * 1000)

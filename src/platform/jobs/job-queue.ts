@@ -31,10 +31,10 @@ const attemptTimeout = 60_000
 /** Duration of a claim: twice the timeout, to tolerate clock differences. */
 const lease = 2 * attemptTimeout
 
-/** Maximum number of concurrent jobs per lane and process. */
+/** Maximum number of concurrent jobs per queue and process. */
 const maxConcurrent = 5
 
-/** Number of due jobs that a lane looks for at once. */
+/** Number of due jobs that a queue looks for at once. */
 const searchSize = 50
 
 /** Maximum attempts to delete a finished job, and their interval in milliseconds; together shorter than the lease. */
@@ -57,8 +57,8 @@ interface LaneParts {
   retryDelay: RetryDelay
 }
 
-/** Runs some kinds of jobs. Slow jobs of one lane do not delay those of another. */
-export class Lane {
+/** Runs some kinds of jobs. Slow jobs of one queue do not delay those of another. */
+export class JobQueue {
   readonly #parts: LaneParts
   readonly #handlers = new Map<string, TextHandler>()
   readonly #running = new Set<Promise<void>>()
@@ -71,7 +71,7 @@ export class Lane {
   /** The search for due jobs, while it runs. */
   #search: Promise<void> | undefined
   #isSearchDue = false
-  /** Number of jobs that this lane started. */
+  /** Number of jobs that this queue started. */
   #started = 0
   #isClosed = false
   #poll: NodeJS.Timeout | undefined
@@ -143,7 +143,7 @@ export class Lane {
     }
   }
 
-  /** Waits for a place, or searches, or starts jobs. Only one of them, because the lane may close meanwhile. */
+  /** Waits for a place, or searches, or starts jobs. Only one of them, because the queue may close meanwhile. */
   async #step(): Promise<void> {
     if (this.#running.size >= maxConcurrent) {
       await Promise.race(this.#running)

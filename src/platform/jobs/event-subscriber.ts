@@ -9,13 +9,13 @@ export interface RecordedEvent {
 }
 
 /** Queues the webhook messages about security events. */
-export interface EventQueue {
+export interface EventSubscriber {
   /** Adds the messages in the transaction of the event. */
   add(tx: Tx, event: RecordedEvent): Promise<void>
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    webhooks: EventQueue
+    webhooks: EventSubscriber
   }
 }
