@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import { passwordFingerprint } from '../../../src/auth/access/password-fingerprint.ts'
 import { hashPassword } from '../../../src/platform/crypto/password.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp } from '../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildTestApp, confirming, type TestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { adminCall, openAdmin } from '../../../support/admin.ts'
 import { confirming } from '../../../support/app.ts'

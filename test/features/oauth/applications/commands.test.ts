@@ -1,3 +1,4 @@
+// engine: none
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

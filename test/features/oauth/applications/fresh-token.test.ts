@@ -1,3 +1,4 @@
+// engine: none
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { day, hour } from '../../../support/clock.ts'
 import { countVerified, firstSecret, openRings, signed, signers } from './rings.ts'
