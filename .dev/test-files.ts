@@ -35,15 +35,24 @@ export const isInFullLane = (file: string): boolean =>
 
 const isMarked = (file: string): boolean => /^\/\/ lane: all$/m.test(marks(file))
 
-/** The test files that import a changed file, and those in the folder that mirrors its folder. Paths are absolute. */
+/** The test files that import a changed file, and those beside it. Paths are absolute. */
 export function reachedBy(changed: readonly string[], tests: readonly string[]): string[] {
   const importers = new Map<string, string[]>()
   const all = reachedFrom(tests, importsOf)
   for (const file of all)
     for (const imported of importsOf(file)) importers.set(imported, [...(importers.get(imported) ?? []), file])
   const reached = reachedFrom(changed, (file) => (lists.includes(file) ? [] : (importers.get(file) ?? [])))
-  const mirrors = changed.map((file) => join(root, 'test', relative(join(root, 'src'), dirname(file))))
-  return tests.filter((test) => reached.has(test) || mirrors.includes(dirname(test)))
+  const places = changed.flatMap(mirrorsOf)
+  return tests.filter((test) => reached.has(test) || places.some((place) => test.startsWith(`${place}/`)))
+}
+
+/** The folder of tests beside a source file: of its whole feature, otherwise the nearest one that mirrors its folder. */
+function mirrorsOf(file: string): string[] {
+  const [, feature, folder] = /^src\/(?:(features\/[^/]+)|(.+))\//.exec(relative(root, file)) ?? []
+  if (feature) return [join(root, 'test', feature)]
+  if (!folder) return []
+  const mirror = join(root, 'test', folder)
+  return existsSync(mirror) ? [mirror] : mirrorsOf(dirname(file))
 }
 
 /** The files that differ from a commit, with new ones; `HEAD` for what is not committed. Paths are absolute. */
