@@ -23,9 +23,9 @@ const slices: Readonly<Record<string, Slice>> = {
   'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Templates load scripts from it.
-  assets: { words: /features\/assets|\/assets\//, max: 10 },
+  assets: { words: /features\/assets|\/assets\//, max: 9 },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
-  'email-change': { max: 14 },
+  'email-change': { max: 13 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
@@ -37,33 +37,33 @@ const slices: Readonly<Record<string, Slice>> = {
   language: { words: /features\/language/, max: maxFiles },
   // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
   // admin API and its rules have personal access tokens, clients and keys. `secret:check` counts its rows.
-  oauth: { words: /oauth|oidc|openid/i, max: 68 },
+  oauth: { words: /oauth|oidc|openid/i, max: 66 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
   // Administrators see them. The import from Laravel lists them.
-  passkeys: { words: /passkey|webauthn/i, max: 16 },
+  passkeys: { words: /passkey|webauthn/i, max: 15 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
-  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 16 },
+  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 15 },
   profile: { words: /features\/profile|profile_updated|user\/profile/, max: maxFiles },
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
-  'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 14 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them.
-    max: 9,
+    max: 8,
   },
   session: { words: /features\/session\//, max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
   // The catalogue of errors has its code. `secret:check` counts its rows.
-  'two-factor': { words: /two[-_]?factor/i, max: 45 },
+  'two-factor': { words: /two[-_]?factor/i, max: 44 },
   // Every origin of an event names the queue of webhooks.
-  webhooks: { words: /webhook/i, max: 17 },
+  webhooks: { words: /webhook/i, max: 16 },
   // Administrators unlock accounts too.
-  unlock: { words: /unlock/i, max: 19 },
+  unlock: { words: /unlock/i, max: 18 },
 }
 
 /** Lists of all features that stay in one place, with the texts of their entries. */
