@@ -3,6 +3,8 @@
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { pino } from 'pino'
 import { UserSchema } from '../src/identity/user-schema.ts'
+import { CurrentConfig } from '../src/platform/config/current.ts'
+import { parseConfig } from '../src/platform/config/load.ts'
 import { addAccessLog, createLogger } from '../src/platform/observability/logging.ts'
 
 const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))
@@ -10,6 +12,10 @@ const app = Fastify({
   loggerInstance: logger,
   logController: new LogController({ disableRequestLogging: true }),
 })
+// The access log reads its settings.
+const env = { SVC_SECRET: 'the-secret-of-the-bench-is-32-bytes-long' }
+const { config } = parseConfig({ text: '', file: 'bare.yaml', env, cwd: '.' })
+app.decorate('config', new CurrentConfig(config))
 addAccessLog(app)
 
 const date = '2026-11-20T11:32:46.512000Z'
