@@ -134,8 +134,8 @@ const ownLocations = {
 }
 
 /**
- * Reads the query compiler of Prisma from its file on first use. As part of the bundle, its text of 2 MB would stay in memory
- * several times: as source, as value and in the cache of compiled modules.
+ * Reads the query compiler of Prisma from its file when the client decodes it. As part of the bundle, its text of 2 MB would
+ * stay in memory several times. `Buffer.from` takes the value of an object, so nothing keeps the text afterwards.
  */
 const compilerAsFile = {
   name: 'compiler-as-file',
@@ -143,7 +143,8 @@ const compilerAsFile = {
     builder.onLoad({ filter: /query_compiler_small_bg\.\w+\.wasm-base64\.mjs$/ }, ({ path }) => {
       const name = `@prisma/client/runtime/${basename(path)}`
       const contents = `import { readFileSync } from 'node:fs'
-        export const [, wasm] = readFileSync(new URL(import.meta.resolve('${name}')), 'latin1').split('"')`
+        const file = new URL(import.meta.resolve('${name}'))
+        export const wasm = { valueOf: () => readFileSync(file, 'latin1').split('"')[1] }`
       return { contents, loader: 'js' }
     })
   },
