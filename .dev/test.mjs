@@ -73,6 +73,7 @@ function readArguments(args) {
   const { values, positionals } = parsed(given, options)
   for (const path of positionals) if (!existsSync(path)) stop(`no such file: ${path}`)
   const places = positionals.length > 0 ? positionals : ['test', 'packages/client/test', 'packages/guard/test']
+  if (values.lane && !['all', 'rest'].includes(values.lane)) stop(`--lane must be all or rest, got ${values.lane}`)
   const lane = positionals.length > 0 ? 'named' : (values.lane ?? 'quick')
   return { lane, changed: values.changed, files: places.flatMap((path) => testFiles(resolve(path))) }
 }

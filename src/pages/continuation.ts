@@ -4,6 +4,10 @@ import { returnTarget } from '../platform/http/return-to.ts'
 import { linkPage, startPage } from './links.ts'
 import { allowApp, allowImage } from './page-headers.ts'
 
+/** Describes `return_to` of the pages that sign in, for the API description. */
+export const returnField =
+  'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.'
+
 declare module 'fastify' {
   interface FastifyReply {
     /** The application that the page continues to, or that asks for access. */

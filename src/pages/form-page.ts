@@ -25,7 +25,7 @@ export interface FormState {
   status: number
 }
 
-/** A form that nobody has sent yet. */
+/** The state of a form before it is sent. */
 export const fresh: FormState = { errors: {}, status: 200 }
 
 /** Responses of every account page, for the API description. */
@@ -103,7 +103,7 @@ export function pageRoute<Params extends Fields = NoFields, Query extends Fields
     response: response ?? (isOfAccount(path) ? sectionAnswers : { 200: pageAnswers.page }),
   }
   const handle = async (request: Parameters<typeof page>[0], reply: FastifyReply) => page(request, reply)
-  app.get(path, { config, schema }, handle as unknown as RouteHandlerMethod)
+  app.get(path, { config, schema }, handle as RouteHandlerMethod)
 }
 
 /** Adds a form that a page sends: redirects to the next page, or shows the form again with its errors. */
@@ -130,7 +130,7 @@ export function formRoute<Params extends Fields = NoFields, Form extends Fields 
       return again(request, reply.headers(error.headers), { errors: error.errors, status: error.statusCode })
     }
   }
-  app.post(path, { config, schema }, handle as unknown as RouteHandlerMethod)
+  app.post(path, { config, schema }, handle as RouteHandlerMethod)
 }
 
 /** Adds a page with a form that is sent to the same address. */

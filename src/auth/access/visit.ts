@@ -10,7 +10,7 @@ import type { CookiePrefix } from './cookies.ts'
 /** What the server offers to domain code. */
 export type Services = FastifyInstance
 
-/** What domain code knows of a request. Commands and tests can make one without a request. */
+/** What domain code knows of a request. Tests make one of plain values. */
 export interface Visit {
   readonly app: Services
   /** Address, browser, language and time, for events and notices. */
@@ -67,7 +67,7 @@ class RequestVisit implements Visit {
   }
 }
 
-/** A change by a visitor, for code that needs no more of the visit. */
+/** The part of a visit that a change needs: the services, and the origin of its event. */
 export type Act = Pick<Visit, 'app' | 'origin'>
 
 /** Returns what domain code knows of a request. */

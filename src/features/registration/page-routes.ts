@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { continuing } from '../../pages/after-form.ts'
-import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
+import { redirectOn, returnField, showDestination, withReturn } from '../../pages/continuation.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { registrationPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -16,10 +16,8 @@ import { RegisterBody, register } from './register.ts'
 
 const path = '/oauth/register'
 
-const returnTo = 'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.'
-
 const FormBody = formOf('RegisterForm', {
-  return_to: returnTo,
+  return_to: returnField,
   name: 'The full name.',
   email: 'The email address.',
   password: 'The password.',
@@ -60,7 +58,7 @@ const registrationPages: FastifyPluginAsync = async (app) => {
     config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
     show: {
       query: Type.Object({
-        return_to: uncheckedText(returnTo),
+        return_to: uncheckedText(returnField),
         login_hint: uncheckedText('Prefills the email address.'),
       }),
       summary: 'create an account',

@@ -6,7 +6,7 @@ import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { continuing } from '../../pages/after-form.ts'
-import { redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
+import { redirectOn, returnField, showDestination, withReturn } from '../../pages/continuation.ts'
 import { type FormState, formOf, formPage, fresh, pageRoute } from '../../pages/form-page.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
@@ -22,9 +22,7 @@ import { type Static, Type } from '../../platform/json-schema.ts'
 const path = '/oauth/login'
 
 const Query = Type.Object({
-  return_to: uncheckedText(
-    'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.',
-  ),
+  return_to: uncheckedText(returnField),
   restart: uncheckedText('`1`: starts again, although a second factor is pending.'),
   prompt: uncheckedText('`login` shows the form even if the user is signed in.'),
   login_hint: uncheckedText('Prefills the email address.'),

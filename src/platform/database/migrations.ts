@@ -89,7 +89,7 @@ export function pendingMigrations(migrations: Migration[], applied: Applied[], i
   return migrations.filter((migration) => !done.has(migration.name))
 }
 
-/** Before the first release, all tables were created anew by one migration. */
+/** One migration replaced all those from before the first release. */
 const fromDevelopment = ({ name }: Applied): MigrationError =>
   new MigrationError(
     `A development version of svc from before the first release created this database (migration ${name}), and no version ` +

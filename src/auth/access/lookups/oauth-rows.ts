@@ -5,7 +5,7 @@ import type { GrantTokenRow, OauthRecordRow, OauthTokenRow, PersonalTokenRow } f
 const recordsAs = (table: string) =>
   columnsOf(table, ['id', 'kind', 'payload', 'consumed_at', 'expires_at', 'session_id'])
 const records = recordsAs('r')
-/** Before the columns of a record stands the key that found it. */
+/** The key that found a record comes before its columns. */
 const recordWidth = records.width + 1
 
 function recordAt(row: readonly Value[], offset: number): OauthRecordRow {

@@ -36,7 +36,7 @@ const sessions = columnsOf('s', [
 
 const rememberTokens = columnsOf('r', ['id', 'token_hash', 'previous_hash', 'password_mark', 'expires_at'])
 
-/** User and password hash of a row, which stand at its end. */
+/** The user and the password hash at the end of a row. */
 const ownerAt = (row: readonly Value[], offset: number): { user: User | null; password: string | null } => ({
   user: userAt(row, offset),
   password: text(row[offset + users.width]),

@@ -5,7 +5,7 @@ import { continueSignIn } from '../../../auth/sign-in/challenge.ts'
 import type { WaitingCode } from '../../../auth/sign-in/login-code-store.ts'
 import { enterCodePath, requestCodePath } from '../../../auth/sign-in/login-codes.ts'
 import { continuing } from '../../../pages/after-form.ts'
-import { redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
+import { redirectOn, returnField, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { formOf, formPage, fresh } from '../../../pages/form-page.ts'
 import { linkTo, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -18,10 +18,8 @@ import { returnTarget } from '../../../platform/http/return-to.ts'
 import { type Static, Type } from '../../../platform/json-schema.ts'
 import { wrongCode } from '../wrong-code.ts'
 
-const returnTo = 'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.'
-
 const RequestForm = formOf('LoginCodeRequestForm', {
-  return_to: returnTo,
+  return_to: returnField,
   email: 'The email address.',
   remember: '`1`: keep the browser signed in.',
 })
@@ -82,7 +80,7 @@ const emailCodePages: FastifyPluginAsync = async (app) => {
     config: { access: guest, alsoAnswers: [404] },
     show: {
       query: Type.Object({
-        return_to: uncheckedText(returnTo),
+        return_to: uncheckedText(returnField),
         login_hint: uncheckedText('Prefills the email address.'),
       }),
       summary: 'request a sign-in code by mail',
@@ -101,7 +99,7 @@ const emailCodePages: FastifyPluginAsync = async (app) => {
       async send(request, reply) {
         const form = request.body
         const email = typedText(form.email)
-        // The sign-in page posts here too, with an empty field if nobody typed an address yet.
+        // The sign-in page posts here too, and its address field may still be empty.
         if (!isEmail(email)) throw validationFailed(email === '' ? {} : invalidEmail)
         const asked = { holder: request.session.sessionId, email, remember: isSet(form.remember), link: true }
         const target = returnTarget(app.config.current(), form.return_to)

@@ -2,10 +2,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { nameSchemas } from '../../src/platform/http/description/named-schemas.ts'
-import { buildTestApp, type TestApp } from '../support/app.ts'
-import { dereferenced } from '../support/openapi.ts'
-import { exampleUrl, openApiPath, openOperations, routedPaths } from '../support/routes.ts'
+import { nameSchemas } from '../../../src/platform/http/description/named-schemas.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { dereferenced } from '../../support/openapi.ts'
+import { exampleUrl, openApiPath, openOperations, routedPaths } from '../../support/routes.ts'
 
 interface Answer {
   description?: string
