@@ -114,7 +114,7 @@ export async function findImported(tx: Tx, links: readonly ImportedLink[]): Prom
     const owner = owners.get(keyOf(link))
     owners.set(keyOf(link), owner ?? link.userId)
     if (owner === undefined) return 'new'
-    return owner === link.userId ? 'present' : { conflict: 'another user of svc has this account' }
+    return owner === link.userId ? 'present' : { conflict: 'another user of svc has linked this account' }
   })
 }
 

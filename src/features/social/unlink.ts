@@ -8,7 +8,7 @@ import { notFound, validationFailed } from '../../platform/errors.ts'
 import { findProvider } from './providers/provider.ts'
 import { deleteLink } from './store.ts'
 
-const lastWayIn = 'This account is the only way in. Set a password or add another way to sign in first.'
+const lastWayIn = 'This linked account is the only way in. Set a password or add another way to sign in first.'
 
 /** Unlinks a provider account of the user. Throws 404 for an unknown link and 422 for the last way to sign in. */
 export async function unlink(visit: Visit, id: bigint): Promise<void> {

@@ -65,7 +65,7 @@ t.test('refuses to remove the last way to sign in, and explains why', async (t) 
   const [action = ''] = formsOn((await person.browser.open(path)).body, unlinks)
   const kept = await press(person.browser, path, action)
   t.equal(kept.statusCode, 422)
-  t.match(kept.body, 'This account is the only way in.')
+  t.match(kept.body, 'This linked account is the only way in.')
   t.equal(await person.svc.database.prisma.socialAccount.count(), 1)
 })
 

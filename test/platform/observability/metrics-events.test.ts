@@ -70,7 +70,7 @@ t.test('counts passwords, answers, verdicts, lookups and token requests with the
   for (const line of [
     'svc_build_info{version="1.2.3",node="24"} 1',
     'svc_http_request_duration_seconds_sum{method="GET",route="/a",status="200"} 0.3',
-    'svc_guard_duration_seconds_sum{family="hybrid",verdict="none"} 0.002',
+    'svc_authentication_duration_seconds_sum{family="hybrid",verdict="none"} 0.002',
     'svc_lookup_duration_seconds_sum{lookup="session"} 0.002',
     'svc_lookup_batch_size_sum{lookup="session"} 7',
     'svc_hashing_wait_seconds_sum 0.2',

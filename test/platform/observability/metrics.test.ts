@@ -64,7 +64,7 @@ t.test('counts guard results, and the batch size of lookups', async (t) => {
   await spa.get('/api/user')
   const found = await svc.scrape()
   const verdicts = (family: string, verdict: string) =>
-    found.value('svc_guard_duration_seconds_count', { family, verdict })
+    found.value('svc_authentication_duration_seconds_count', { family, verdict })
   t.equal(verdicts('hybrid', 'api_token'), 1)
   t.equal(verdicts('hybrid', 'none'), 1)
   t.equal(verdicts('hybrid', 'invalid'), 2)

@@ -55,15 +55,15 @@ export class Metrics {
     ['method', 'route', 'status'],
     latency,
   )
-  readonly #guard = new Histogram(
-    'svc_guard_duration_seconds',
-    'Guard results and their duration, by route family.',
+  readonly #authentications = new Histogram(
+    'svc_authentication_duration_seconds',
+    'Results of authenticating requests and the duration, by route family.',
     ['family', 'verdict'],
     latency,
   )
   readonly #lookups = new Histogram(
     'svc_lookup_duration_seconds',
-    'Batched queries of the hot path.',
+    'Batched queries of authentication.',
     ['lookup'],
     latency,
   )
@@ -100,7 +100,7 @@ export class Metrics {
     [],
   )
 
-  readonly #histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
+  readonly #histograms = [this.#requests, this.#authentications, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
 
   constructor(facts: Record<string, string>) {
     const names = Object.keys(facts)
@@ -113,9 +113,9 @@ export class Metrics {
     this.#requests.observe(seconds, method, route, String(status))
   }
 
-  /** Counts a guard result. */
+  /** Counts one authentication of a request. */
   verdict(family: string, verdict: Verdict, seconds: number): void {
-    this.#guard.observe(seconds, family, verdict)
+    this.#authentications.observe(seconds, family, verdict)
   }
 
   /** Counts one batched query. */
