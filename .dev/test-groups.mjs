@@ -10,7 +10,7 @@ const FILES_PER_PROCESS = 14
 
 /** Files that start browsers, servers or compilers. They run first, so that none of them keeps one core busy at the end. */
 const slow =
-  /^(packages\/client|test\/(cli|faults|generators|guides|journeys|pages|process|security|tools)\/|test\/gallery)/
+  /^(packages\/client|test\/(cli|faults|generators|guides|helm|journeys|pages|process|proxies|replicas|scale|security|tools)\/|test\/gallery)/
 
 /**
  * Returns the files to give to tap, which runs them in the order of their paths: written files that import one or several
