@@ -23,8 +23,6 @@ import { commands } from './command-list.ts'
 
 const print = (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
 
-const terminal = { print, isTerminal: process.stdout.isTTY === true }
-
 // Readers such as `head` may close the pipe early.
 process.stdout.on('error', () => process.exit())
 
@@ -57,6 +55,8 @@ async function ask(question: string): Promise<string | null> {
   }
 }
 
+const terminal = { print, isTerminal: process.stdout.isTTY === true, ask }
+
 /** Name of the operating system user, or the user id if it has no name, as in some containers. */
 function operatorName(): string {
   try {
@@ -87,7 +87,7 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   try {
     const webhooks = new WebhookQueue({ config, outbox })
     const services = { config, database, mail, webhooks, counters, sessionListener, features }
-    await use({ ...services, now: systemClock.now(), operator: operatorName(), ...terminal, ask, readPassword })
+    await use({ ...services, now: systemClock.now(), operator: operatorName(), ...terminal, readPassword })
   } finally {
     await outbox.close()
     redis?.disconnect()

@@ -61,6 +61,8 @@ export interface Terminal {
   print(line: string): void
   /** Whether standard output is a terminal. */
   isTerminal: boolean
+  /** Asks a question on the terminal; null if standard input is not a terminal. */
+  ask(question: string): Promise<string | null>
 }
 
 /** Dependencies of a command that uses the database. */
@@ -78,8 +80,6 @@ export interface CommandContext extends Terminal {
   features: readonly AccountHooks[]
   /** Name of the operating system user who runs the command, for the audit trail. */
   operator: string
-  /** Asks a question on the terminal; null if standard input is not a terminal. */
-  ask(question: string): Promise<string | null>
   /** Reads the password: without echo on a terminal, otherwise one line of standard input. */
   readPassword(): Promise<string>
 }

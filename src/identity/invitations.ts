@@ -48,8 +48,33 @@ export async function invite(
   { config, mail }: { config: CurrentConfig; mail: Pick<Mail, 'queue'> },
   tx: Tx,
   origin: EventContext,
-  { email, name, role }: InvitationRequest,
+  request: InvitationRequest,
 ): Promise<Invitation | null> {
+  const created = await createInvitation(config, tx, origin, request)
+  if (!created) return null
+  const { invitation, link } = created
+  const hours = Math.max(1, Math.floor(config.current().invitations.ttl / hour))
+  await mail.queue(
+    tx,
+    {
+      to: invitation.email,
+      template: 'invitation',
+      language: null,
+      data: { link, hours, days: Math.floor(hours / 24) },
+      expiresAt: Date.parse(invitation.expires_at),
+    },
+    { share: 'admin', userId: null, ipAddress: null },
+  )
+  return invitation
+}
+
+/** Does the same without a mail, and returns the link too. */
+export async function createInvitation(
+  config: CurrentConfig,
+  tx: Tx,
+  origin: EventContext,
+  { email, name, role }: InvitationRequest,
+): Promise<{ invitation: Invitation; link: string } | null> {
   const { now } = origin
   const address = canonicalEmail(email)
   if ((await findUserByEmail({ prisma: tx }, address)) || (await isHeldForUndo(tx, address, null, now))) return null
@@ -64,22 +89,11 @@ export async function invite(
     create: { email: address, ...row },
     update: row,
   })
-  const link = ownLink(config.current(), invitationPageOf(token))
-  const hours = Math.max(1, Math.floor(ttl / hour))
-  await mail.queue(
-    tx,
-    {
-      to: address,
-      template: 'invitation',
-      language: null,
-      data: { link, hours, days: Math.floor(hours / 24) },
-      expiresAt,
-    },
-    { share: 'admin', userId: null, ipAddress: null },
-  )
   const data = { invitation: Number(id), email: address, role }
   await recordEvent(tx, origin, { type: 'user_invited', userId: null, target: `invitation:${id}`, data })
-  return { id: Number(id), email: address, name, role, inviter, expires_at: new Date(expiresAt).toISOString() }
+  const dated = { inviter, expires_at: new Date(expiresAt).toISOString() }
+  const link = ownLink(config.current(), invitationPageOf(token))
+  return { invitation: { id: Number(id), email: address, name, role, ...dated }, link }
 }
 
 /** An inviter whose right can end: a user or a client. */

@@ -63,9 +63,3 @@ t.test('names only tests that exist', async (t) => {
     }
   }
 })
-
-t.test('names the same flags of Node in the guide for systemd as in npm start', async (t) => {
-  const { start } = JSON.parse(read('package.json')).scripts
-  t.match(start, /^node --/)
-  t.match(read('docs/deployment.md'), `ExecStart=/usr/bin/env ${start}\n`)
-})

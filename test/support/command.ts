@@ -40,7 +40,7 @@ export async function runTerminalCommand(name: string, ...words: string[]): Prom
   const input = command && parseWords(command, words)
   if (!input || command.usesDatabase) throw new Error(`There is no command ${name} without a context.`)
   const lines: string[] = []
-  await command.run({ isTerminal: false, print: (line) => void lines.push(line) }, input)
+  await command.run({ isTerminal: false, ask: async () => null, print: (line) => void lines.push(line) }, input)
   return lines
 }
 

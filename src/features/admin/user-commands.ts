@@ -7,7 +7,7 @@ import {
   command,
 } from '../../contract/command.ts'
 import { originOf, reasonOption } from '../../contract/command-origin.ts'
-import { invite } from '../../identity/invitations.ts'
+import { createInvitation, invite } from '../../identity/invitations.ts'
 import type { User } from '../../identity/user.ts'
 import { eachUser, type UserChanges } from '../../identity/users.ts'
 import { hashPassword } from '../../platform/crypto/password.ts'
@@ -54,6 +54,7 @@ const inviteOptions = {
   email: { value: 'address', required: true, description: 'The email address' },
   name: { value: 'name', description: 'The name. By default the person chooses it' },
   role: { value: 'role', description: 'The role. By default registration.role of the configuration' },
+  link: { description: 'Print the link instead of mailing it. The address counts as verified all the same' },
   ...reasonOption,
 } as const satisfies CommandOptions
 
@@ -65,9 +66,13 @@ async function sendInvitation(context: CommandContext, { options }: CommandInput
   const request = { email, name: name || null, role }
   const origin = originOf(context, options)
   const invited = database.transaction(async (tx) => {
-    const invitation = await invite(context, tx, origin, request)
-    if (!invitation) throw await addressTaken(tx, email, origin.now)
-    return invitation
+    const created = options.link
+      ? await createInvitation(config, tx, origin, request).then(
+          (made) => made && { ...made.invitation, link: made.link },
+        )
+      : await invite(context, tx, origin, request)
+    if (!created) throw await addressTaken(tx, email, origin.now)
+    return created
   })
   context.print(JSON.stringify(await attempt(invited)))
 }

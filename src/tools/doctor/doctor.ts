@@ -2,6 +2,7 @@ import { CommandError, type Terminal } from '../../contract/command.ts'
 import { ConfigError } from '../../platform/config/config-error.ts'
 import { isOrigin } from '../../platform/config/formats.ts'
 import { type Loaded, loadConfig } from '../../platform/config/load.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import { reasonOf } from '../../platform/dependencies.ts'
 import { type Check, failure, ok, warning } from './check.ts'
 import { checkClock, checkTls } from './connection.ts'
@@ -31,7 +32,7 @@ export async function doctor({ print }: Terminal, deployment: Deployment, json?:
     ...ofFile,
     ...(loaded && url ? checkAddress(url, loaded) : []),
     ...(url ? await checkOutside(url, loaded) : []),
-    ...(loaded ? await checkServices(loaded) : []),
+    ...(loaded ? await checkServices(loaded.config, { isHere: true }) : []),
   ]
   const isHealthy = checks.every(({ status }) => status !== 'error')
   if (json) print(JSON.stringify({ url: url?.origin ?? null, ok: isHealthy, checks }))
@@ -39,7 +40,8 @@ export async function doctor({ print }: Terminal, deployment: Deployment, json?:
   if (!isHealthy) process.exitCode = 1
 }
 
-const lineOf = ({ check, status, message, key }: Check): string =>
+/** Returns a result as one line of text. */
+export const lineOf = ({ check, status, message, key }: Check): string =>
   `${status.padEnd(7)}  ${check.padEnd(13)}  ${message}${key === null || status === 'ok' ? '' : ` See ${key}.`}`
 
 function read(file: string | undefined): { loaded: Loaded | null; checks: Check[] } {
@@ -100,9 +102,9 @@ async function checkReady(url: URL): Promise<Check[]> {
   return [failure('ready', `/health/ready answers ${status}. Is the database of svc available?`, 'database.url')]
 }
 
-const checkServices = async ({ config }: Loaded): Promise<Check[]> => [
+/** Checks what a configuration names. `isHere`: this machine reaches the same database and Redis as svc. */
+export const checkServices = async (config: Config, { isHere }: { isHere: boolean }): Promise<Check[]> => [
   ...checkTrust(config),
-  ...(await checkDatabase(config)),
-  ...(await checkRedis(config)),
+  ...(isHere ? [...(await checkDatabase(config)), ...(await checkRedis(config))] : []),
   ...(await checkMail(config)),
 ]

@@ -32,6 +32,17 @@ t.test('creates an account with a verified address, also while registration is d
   t.match(await eventsOf(svc, 'login'), [{ userId: user.id, data: { channel: 'invitation' } }, {}])
 })
 
+t.test('prints the link instead of mailing it, if the operator asks for it', async (t) => {
+  const svc = await buildTestApp(t)
+  const [line = ''] = await runCommandOn(svc, 'user:invite', '--email=ada@example.com', '--role=admin', '--link')
+  const { link, role } = JSON.parse(line)
+  t.equal(role, 'admin')
+  t.strictSame(await svc.mailbox.all(), [], 'no mail')
+  const page = await new ScriptlessBrowser(svc).open(new URL(link).pathname)
+  t.equal(page.statusCode, 200)
+  t.match(page.body, 'ada@example.com')
+})
+
 t.test('accepts an invitation once, and stores nothing that reveals its link', async (t) => {
   const svc = await buildTestApp(t)
   const link = await invited(svc, email, '--name=Grace')

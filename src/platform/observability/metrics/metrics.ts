@@ -100,7 +100,14 @@ export class Metrics {
     [],
   )
 
-  readonly #histograms = [this.#requests, this.#authentications, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
+  readonly #histograms = [
+    this.#requests,
+    this.#authentications,
+    this.#lookups,
+    this.#batches,
+    this.#hashingWait,
+    this.#hashing,
+  ]
 
   constructor(facts: Record<string, string>) {
     const names = Object.keys(facts)

@@ -1,15 +1,18 @@
 // engine: none
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { parseConfig } from '../../src/platform/config/load.ts'
-import { instructionsOf, readDockerfile } from '../support/dockerfile.ts'
-import { temporaryDirectory } from '../support/process.ts'
+import { parseConfig } from '../../../src/platform/config/load.ts'
+import { runTerminalCommand } from '../../support/command.ts'
+import { instructionsOf, readDockerfile } from '../../support/dockerfile.ts'
+import { temporaryDirectory } from '../../support/process.ts'
 
-const root = resolve(import.meta.dirname, '../..')
-const examples = join(root, 'config/examples')
-const text = readFileSync(join(examples, 'compose.yaml'), 'utf8')
+const root = resolve(import.meta.dirname, '../../..')
+const folder = temporaryDirectory(t)
+const words = ['--url=https://auth.example.com', '--mail=file:/tmp', '--database=postgresql', '--deploy=compose']
+await runTerminalCommand('init', '--yes', ...words, `--directory=${folder}`)
+const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')
 const compose = parse(text)
 const { svc, ...others } = compose.services
 
@@ -19,7 +22,6 @@ t.test('waits for the health of each service, and has minimal privileges', async
     t.strictSame(svc.depends_on[name], { condition: 'service_healthy' })
   }
   t.strictSame(Object.keys(svc.depends_on), Object.keys(others))
-  t.ok(existsSync(join(examples, svc.build, 'Dockerfile')))
   const last = readDockerfile(readFileSync(join(root, 'Dockerfile'), 'utf8')).at(-1)
   t.match(
     svc.ports[0],
@@ -35,19 +37,14 @@ t.test('declares and uses everything that it names', async (t) => {
   t.strictSame(used('networks'), Object.keys(compose.networks).sort())
   const volumes = services.flatMap((service) => service.volumes.map((volume) => volume.split(':')[0] ?? ''))
   t.strictSame(volumes.filter((name) => !name.startsWith('.')).sort(), Object.keys(compose.volumes).sort())
-  for (const name of ['svc_secret', 'postgres_password', 'database_url'])
-    t.match(text, new RegExp(`> secrets/${name}[;)]`), `how to create ${name}`)
+  for (const { file } of Object.values<{ file: string }>(compose.secrets)) t.ok(existsSync(join(folder, file)), file)
 })
 
 t.test('passes configuration, environment and secrets to svc', async (t) => {
-  const folder = temporaryDirectory(t)
-  mkdirSync(join(folder, 'secrets'))
-  writeFileSync(join(folder, 'secrets/svc_secret'), 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M\n')
-  writeFileSync(join(folder, 'secrets/database_url'), 'postgresql://svc:word@postgres:5432/svc\n')
-  t.equal(svc.volumes[1], './secrets:/run/secrets:ro', 'a directory')
-  const [from, to] = svc.volumes[0].split(':')
-  const file = join(examples, from, svc.environment.SVC_CONFIG.replace(to, ''))
-  const yaml = readFileSync(file, 'utf8').replaceAll('/run/secrets/', `${folder}/secrets/`)
+  t.equal(svc.volumes[0], './:/etc/svc:ro', 'a directory')
+  t.equal(svc.environment.SVC_CONFIG, '/etc/svc/svc.yaml')
+  const file = join(folder, 'svc.yaml')
+  const yaml = readFileSync(file, 'utf8').replaceAll('/etc/svc/', `${folder}/`)
   const { config, warnings } = parseConfig({ text: yaml, file, env: svc.environment, cwd: folder })
   t.match(config.database, { engine: 'postgresql' })
   t.equal(config.redis.url, 'redis://redis:6379')
