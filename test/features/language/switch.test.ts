@@ -74,6 +74,15 @@ t.test('keeps the chosen language in the browser and returns to the page', async
   t.equal(await languageFor(browser, 'de'), 'de')
 })
 
+t.test('returns to the empty form after a form with a mistake', async (t) => {
+  const svc = await buildTestApp(t)
+  const browser = openBrowser(svc)
+  const { body: page } = await browser.get('/oauth/login?return_to=%2Faccount', navigation)
+  const fields = { _token: hiddenToken(page), return_to: '/account', email: 'ada@example.com', password: 'wrong' }
+  const { body } = await browser.post('/oauth/login', encode(fields), form)
+  t.match(body, 'name="return_to" value="/oauth/login?return_to=%2Faccount"')
+})
+
 t.test('redirects to no other site and rejects unknown languages', async (t) => {
   const svc = await buildTestApp(t, { settings: { i18n: { languages: ['en', 'de'] } } })
   for (const target of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)', '']) {
