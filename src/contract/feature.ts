@@ -3,7 +3,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Visit } from '../auth/access/visit.ts'
 import type { AccountHooks } from '../auth/accounts.ts'
 import type { TokenProof } from '../auth/tokens/first-factor.ts'
+import type { User } from '../identity/user.ts'
 import type { AccountSections } from '../pages/account/account-pages.ts'
+import type { AccountStates } from '../pages/account-page-data.ts'
 import type { PagePart } from '../pages/page-part.ts'
 import type { TextName } from '../pages/texts.ts'
 import type { Config } from '../platform/config/schema.ts'
@@ -33,6 +35,8 @@ export interface Feature extends AccountHooks, AccountSections {
   tokenProof?(): Promise<TokenProof>
   /** Deletes expired rows, once a day. */
   prune?(database: Database, now: number): Promise<unknown>
+  /** What the overview of the account pages says about the sections of the signed-in user. */
+  accountStates?(visit: Visit, user: User): Promise<AccountStates>
   /** Its error codes, for `docs/errors.md`. */
   errors?: Readonly<Record<string, ErrorDescription>>
   /** Scripts of its pages: absolute path by the name under which svc serves it. */

@@ -62,6 +62,8 @@ export interface AccessPageData {
   'account-activity': {
     events: readonly {
       label: string
+      /** Whether someone was refused. */
+      isFailure: boolean
       /** Name of what it is about, such as a token. */
       subject: string | null
       at: string

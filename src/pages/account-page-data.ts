@@ -1,7 +1,14 @@
+import type { AccountPageName } from '../platform/config/sections/accounts.ts'
 import type { PagePart } from './page-part.ts'
+import type { TextName } from './texts.ts'
 
 /** Messages by field, as in an `HttpError`; shown above the form. */
 export type FormErrors = Readonly<Record<string, readonly string[]>>
+
+/** What the overview of the account pages says about a section: a number of entries, or a text, perhaps of something to do. */
+export type AccountState = number | { text: TextName; isOpen: boolean }
+
+export type AccountStates = Readonly<Partial<Record<AccountPageName, AccountState>>>
 
 interface ShownPasskey {
   name: string
@@ -19,6 +26,8 @@ export interface AccountPageData {
   /** Lists the sections. */
   account: {
     user: { name: string; email: string }
+    /** The text of each state, and whether it asks for attention. */
+    states: Readonly<Partial<Record<AccountPageName, { text: string; isOpen: boolean }>>>
   }
   /** Posts `password`, or without a password `code`; the second form requests the code. */
   'account-confirm': {

@@ -70,6 +70,10 @@ export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === 
 /** Returns the page after a sign-in without a destination: svc's page at `/`, or the front end's. */
 export const startPage = (config: Config): string => (isOwnFrontEnd(config) ? '/' : config.app.frontend_url)
 
+/** Returns the page after a sign-out: svc's page, which says so, or the front end's. */
+export const signedOutPage = (config: Config): string =>
+  isOwnFrontEnd(config) ? '/?signed_out=1' : config.app.frontend_url
+
 /** Sign-in pages. They continue at `return_to` if the user is signed in. */
 const signInPages: ReadonlySet<string> = new Set(['/oauth/login', '/oauth/register'])
 

@@ -1,3 +1,4 @@
+import type { AccountPageName } from '../platform/config/sections/accounts.ts'
 import type { AccessPageData } from './access-page-data.ts'
 import type { AccountPageData, FormErrors } from './account-page-data.ts'
 import type { PagePart } from './page-part.ts'
@@ -10,7 +11,7 @@ interface Link {
 
 /** The menu of the account pages. */
 export interface PageMenu {
-  sections: readonly { label: string; hint: string; href: string; isCurrent: boolean }[]
+  sections: readonly { name: AccountPageName; label: string; hint: string; href: string; isCurrent: boolean }[]
   /** Result of the previous form. */
   notice: string | null
   /** Names of the scripts that run after a change. */
@@ -155,6 +156,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     user: { name: string; email: string; verified: boolean } | null
     /** Whether the visitor followed the link of a verification mail. */
     justVerified: boolean
+    /** Whether a sign-out led here. */
+    justSignedOut: boolean
     loginHref: string
     /** Target of the sign-out form. */
     signOutAction: string

@@ -10,10 +10,11 @@ import { type TextLookup, textsIn } from '../platform/http/texts.ts'
 import { varyBy } from '../platform/http/vary.ts'
 import { translateErrors, translateMessage } from '../platform/languages/api-messages.ts'
 import { translateBrowser } from '../platform/languages/browsers.ts'
-import { formatDate } from '../platform/languages/dates.ts'
-import { directionOf } from '../platform/languages/languages.ts'
+import { formatDate, formatRelative } from '../platform/languages/dates.ts'
+import { directionOf, type Language } from '../platform/languages/languages.ts'
 import { Templates } from '../platform/templates.ts'
 import { destinationAfterForm } from './after-form.ts'
+import { icon } from './icons.ts'
 import { languageSwitch } from './language-switch.ts'
 import { resendPage, signInPage, startPage } from './links.ts'
 import type { PageData, PageMenu, PageName } from './page-data.ts'
@@ -173,6 +174,8 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     dir: directionOf(language),
     date: (at: Date | number | string) => formatDate(language, at),
     browser: (described: string | null) => translateBrowser(described, text),
+    icon,
+    initial: (name: string) => initialOf(name, language),
   }
   const application = reply.application ?? {
     name: null,
@@ -182,6 +185,10 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     cancelAction: null,
   }
   const tools = {
+    when: (name: TextName | null, at: string) => {
+      const date = formatRelative(language, at, request.server.clock.now())
+      return render('when.eta', { at, exact: formatDate(language, at), text: name ? text(name, { date }) : date })
+    },
     passwordTools: () => render('password-tools.eta', shared),
     providerMark: (provider: object) => render('provider-mark.eta', provider),
     formErrors: (errors: FieldErrors) => render('form-errors.eta', { errors }),
@@ -201,9 +208,8 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
     page: name,
-    body,
-    notice: reply.menu?.notice ?? null,
-    menu: hasMenu(reply.menu) ? render('account-menu.eta', { ...shared, ...reply.menu }) : null,
+    body: withNotice(body, reply.menu?.notice ?? null, render),
+    menu: reply.menu ? render('account-menu.eta', { ...shared, ...reply.menu }) : null,
     logo: config.theme.logo,
     links: footerLinks(config, text),
     languages: languageSwitch(request, language, data),
@@ -213,8 +219,18 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
   })
 }
 
-/** Tests for a section of the account pages. Their overview lists the sections itself. */
-const hasMenu = (menu: PageMenu | undefined): boolean => Boolean(menu?.sections.some(({ isCurrent }) => isCurrent))
+/** Adds the result of the previous form below the heading and the lead, where forms show their errors. */
+function withNotice(body: string, notice: string | null, render: (file: string, values: object) => string): string {
+  if (notice === null) return body
+  const place = /<\/h1>(?:\s*<p class="lead"[^>]*>[\s\S]*?<\/p>)?/
+  return body.replace(place, (heading) => heading + render('notice.eta', { notice }))
+}
+
+/** The first letter of a name. */
+function initialOf(name: string, language: Language): string {
+  const [first] = new Intl.Segmenter(language).segment(name.trim())
+  return first?.segment.toLocaleUpperCase(language) ?? ''
+}
 
 /** Links below the page: those that the configuration has. */
 const footerLinks = ({ links }: Config, text: TextLookup): { href: string; label: string }[] =>

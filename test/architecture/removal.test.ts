@@ -23,7 +23,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Templates load scripts from it.
-  assets: { words: /features\/assets|\/assets\//, max: 9 },
+  assets: { words: /features\/assets|\/assets\//, max: 10 },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
   'email-change': { max: 13 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
@@ -72,6 +72,7 @@ const centralLists = new Set([
   'app/feature-list.ts',
   'platform/event-types.ts',
   'identity/notices.ts',
+  'pages/icons.ts',
   'platform/mail/templates/security-notice.html.eta',
   'platform/mail/templates/security-notice.txt.eta',
 ])

@@ -37,7 +37,6 @@ if (hasChromium(t)) {
     await passesAxe(t, page)
     await page.click('#set-up-two-factor')
     await confirmPassword(page)
-    await page.click('#start-two-factor')
     const shown = (await page.textContent('#secret-key')) ?? ''
     const secret = shown.replaceAll(' ', '')
     const box = await page.locator('#qr-code svg').boundingBox()

@@ -73,7 +73,7 @@ if (hasChromium(t)) {
       const complaints = browserErrors(page)
       await page.goto(authorization(svc, client))
       await signIn(page, { ...ada, password: 'a wrong one' })
-      t.match(await page.textContent('[role=alert]'), 'do not match')
+      t.match(await page.textContent('[role=alert]'), 'Incorrect email or password')
       await signIn(page)
       t.match(await page.title(), /^Authorize · /)
       t.match(await page.textContent('#consent-host'), new URL(client.url).host)

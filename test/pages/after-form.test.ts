@@ -72,7 +72,7 @@ t.test('redirects after forms that lead to pages of svc', async (t) => {
   redirects(t, await signIn(), '/')
   const confirm = '/account/confirm?return_to=/account/profile'
   redirects(t, await browser.send(confirm, { password: 'correct horse' }), '/account/profile')
-  redirects(t, await endOwnSession(browser), '/')
+  redirects(t, await endOwnSession(browser), '/?signed_out=1')
 })
 
 t.test('continues by a page to paths of svc whose own redirects it does not know', async (t) => {

@@ -34,6 +34,37 @@ if (hasChromium(t)) {
     }
   })
 
+  t.test('finds an error code in the reference', async (t) => {
+    const url = await openGallery(t)
+    const page = await (await openChromium(t)).newPage()
+    await page.goto(`${url}/errors`)
+    await page.getByLabel('Search').fill('second factor guard')
+    t.match(await page.textContent('#found'), /^[1-9]\d* of \d+ codes$/)
+    t.equal(await page.locator('#second_factor_required').isVisible(), true)
+    t.equal(await page.locator('.index a[href="#not_found"]').isVisible(), false)
+    await page.getByLabel('Search').fill('')
+    t.equal(await page.locator('#not_found').isVisible(), true)
+  })
+
+  t.test('shows times of the browser, and groups recent activity by its days', async (t) => {
+    const url = await openGallery(t)
+    for (const [timezoneId, time, day] of [
+      ['Pacific/Kiritimati', '12:00', 'Monday, November 23'],
+      ['America/New_York', '5:00', 'Sunday, November 22'],
+    ] as const) {
+      const page = await (await openChromium(t, { timezoneId })).newPage()
+      await page.goto(`${url}/account-activity-many`)
+      await page.waitForSelector('#events > .day')
+      t.same(await page.locator('#events h2').allTextContents(), [day])
+      t.match(await page.locator('#events time').first().textContent(), time)
+      t.match(await page.locator('#events time').first().getAttribute('title'), time)
+      t.equal(await page.locator('#events .failure').count(), 1)
+    }
+    const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+    await page.goto(`${url}/account-activity-many`)
+    t.equal(await page.locator('#events time').first().textContent(), 'yesterday')
+  })
+
   t.test('applies the style in the colours of the scheme, and the theme over it', async (t) => {
     const colors = { background: 'rgb(1, 2, 3)', 'background-dark': 'rgb(4, 5, 6)' }
     const page = await (await openChromium(t)).newPage()

@@ -56,8 +56,10 @@ const included = [
   'application-logo',
   'form-errors',
   'layout',
+  'notice',
   'password-tools',
   'provider-mark',
+  'when',
 ]
 
 t.test('shows every page, and every part of a page, in the gallery', async (t) => {
@@ -162,7 +164,7 @@ t.test('has a strict policy that allows the logo and the targets of forms', asyn
 t.test('applies the theme of the active configuration', async (t) => {
   const app = await buildGallery(t, { app: { name: 'Acme' } })
   const shown = async () => (await app.inject('/login')).body
-  t.match(await shown(), '<p>Acme</p>')
+  t.match(await shown(), /<p><span class="monogram" aria-hidden="true">A<\/span>Acme<\/p>/)
   const theme = {
     logo: 'https://cdn.example/logo.svg',
     colors: { accent: '#0a7', 'accent-dark': 'oklch(0.7 0.1 200)' },

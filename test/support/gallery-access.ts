@@ -55,6 +55,7 @@ type Activity = AccessPageData['account-activity']['events'][number]
 
 const signInOf = (reply: FastifyReply, name: 'event.login' | 'event.login_failed' = 'event.login'): Activity => ({
   label: textsOf(reply.request)(name),
+  isFailure: name === 'event.login_failed',
   subject: null,
   at,
   times: 1,
@@ -152,7 +153,9 @@ export const accessStates: Readonly<Record<string, (reply: FastifyReply) => Fast
     }),
   'account-activity-hostile': (reply) =>
     inAccount(reply, 'account-activity', {
-      events: [{ label: hostile, subject: hostile + long, at, times: 1e9, browser: long, ipAddress: hostile }],
+      events: [
+        { ...signInOf(reply), label: hostile, subject: hostile + long, times: 1e9, browser: long, ipAddress: hostile },
+      ],
       nextHref: hostile,
     }),
   'account-providers': (reply) => inAccount(reply, 'account-providers', providers),

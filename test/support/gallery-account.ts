@@ -44,14 +44,22 @@ const deletion: AccountPageData['account-delete'] = {
 }
 const passkey = [{ ...passkeyStepUp.part, data: { ...passkeyStepUp.part.data, code: true } }]
 
+const user = { name: 'Ada Lovelace', email: 'ada@example.com' }
+const states = {
+  profile: { text: 'Not verified', isOpen: true },
+  'two-factor': { text: 'Off', isOpen: true },
+  passkeys: { text: '2', isOpen: false },
+  sessions: { text: '3', isOpen: false },
+}
+
 /** The account pages in each of their states. */
 export const accountStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
-  account: (reply) => inAccount(reply, 'account', { user: { name: 'Ada Lovelace', email: 'ada@example.com' } }),
+  account: (reply) => inAccount(reply, 'account', { user, states }),
   'account-hostile': (reply) =>
     inAccount(
       reply,
       'account',
-      { user: { name: hostile + long, email: long } },
+      { user: { name: hostile + long, email: long }, states: { profile: { text: hostile + long, isOpen: true } } },
       { notice: hostile + long, words: hostile + long },
     ),
   'account-confirm': (reply) => reply.page('account-confirm', confirm),

@@ -26,6 +26,7 @@ export function inAccount<Name extends (keyof AccountPageData | keyof AccessPage
   const current = sections.find(([start]) => name.startsWith(`account-${start}`))?.[1]
   reply.menu = {
     sections: accountPageNames.map((section) => ({
+      name: section,
       label: `${text(`account.${section}`)} ${words}`,
       hint: `${text(`account.${section}_hint`)} ${words}`,
       href: `/account/${section}`,

@@ -105,6 +105,7 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
     reply.page('home', {
       user: { name: 'Ada Lovelace', email: 'ada@example.com', verified: true },
       justVerified: false,
+      justSignedOut: false,
       loginHref: '/oauth/login',
       signOutAction: '/oauth/sign-out',
       verifyHref: '/oauth/verify-email',

@@ -79,6 +79,7 @@ const reset: PageData['reset-password'] = {
 const home: PageData['home'] = {
   user: null,
   justVerified: false,
+  justSignedOut: false,
   loginHref: '/oauth/login',
   signOutAction: '/oauth/sign-out',
   verifyHref: '/oauth/verify-email',
@@ -217,6 +218,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
   'reset-hostile': (reply) =>
     reply.page('reset-password', { ...reset, token: hostile, email: hostile + long, errors: hostileErrors }),
   'home-out': (reply) => reply.page('home', home),
+  'home-left': (reply) => reply.page('home', { ...home, justSignedOut: true }),
   'home-in': (reply) => reply.page('home', { ...home, user: ada, justVerified: true }),
   'home-unverified': (reply) => reply.page('home', { ...home, user: { ...ada, verified: false } }),
   'home-hostile': (reply) =>

@@ -62,6 +62,7 @@ export async function buildGallery(
   const app = Fastify({ forceCloseConnections: true, logger: onLog ? { stream: { write: onLog } } : false })
   app.decorate('config', testConfig(settings))
   app.decorate('features', features)
+  app.decorate('clock', { now: () => Date.parse('2026-11-23T10:00:00Z') } as FastifyInstance['clock'])
   // Pages have a language switch only where a session protects its form.
   app.decorate('sessions', { xsrf: { token: () => '' } } as unknown as FastifyInstance['sessions'])
   app.decorateRequest('session', { getter: () => ({ sessionId: 'gallery' }) as never })

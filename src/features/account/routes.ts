@@ -1,10 +1,34 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
+import { visitOf } from '../../auth/access/visit.ts'
+import type { User } from '../../identity/user.ts'
 import { addAccountPages, ownAccount, sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
+import type { AccountState } from '../../pages/account-page-data.ts'
 import { pageRoute } from '../../pages/form-page.ts'
 import { accountPage } from '../../pages/links.ts'
+import type { PageData } from '../../pages/page-data.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { notFound } from '../../platform/errors.ts'
+import { languageOf } from '../../platform/http/language.ts'
 import { Type } from '../../platform/json-schema.ts'
+
+/** Returns the text of each section's state. */
+async function statesFor(request: FastifyRequest, user: User): Promise<PageData['account']['states']> {
+  const text = textsOf(request)
+  const number = new Intl.NumberFormat(languageOf(request))
+  const visit = visitOf(request)
+  const found = await Promise.all(request.server.features.map((feature) => feature.accountStates?.(visit, user) ?? {}))
+  return Object.fromEntries(
+    Object.entries<AccountState>(Object.assign({}, ...found))
+      // Nothing to count is nothing to say.
+      .filter(([, state]) => state !== 0)
+      .map(([name, state]) =>
+        typeof state === 'number'
+          ? [name, { text: number.format(state), isOpen: false }]
+          : [name, { text: text(state.text), isOpen: state.isOpen }],
+      ),
+  )
+}
 
 /** The overview of the account pages, and the address where password managers look for the password. */
 const account: FastifyPluginAsync = async (app) => {
@@ -36,9 +60,9 @@ const account: FastifyPluginAsync = async (app) => {
       config: ownAccount,
       summary: 'your account',
       description: 'Lists the sections that `account.sections` shows. Redirects to `links.account` where it is set.',
-      page(request, reply) {
-        const { name, email } = requireUser(request)
-        return reply.page('account', { user: { name, email } })
+      async page(request, reply) {
+        const user = requireUser(request)
+        return reply.page('account', { user, states: await statesFor(request, user) })
       },
     })
   })

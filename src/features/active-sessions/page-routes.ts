@@ -6,7 +6,7 @@ import { browserName } from '../../identity/browser-name.ts'
 import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { formPage, formRoute, pageRoute } from '../../pages/form-page.ts'
-import { startPage } from '../../pages/links.ts'
+import { signedOutPage } from '../../pages/links.ts'
 import { endOne, endOthers, forgetDevice, ownDevices, ownSessions } from './manage.ts'
 import { DeviceParams, SessionParams } from './params.ts'
 import type { ListedDevice } from './store.ts'
@@ -62,7 +62,7 @@ const sessionPages: FastifyPluginAsync = async (app) => {
       await endOne(visitOf(request), id)
       if (id !== callerOf(request).credentialId) return done(section, 'session_ended')
       await signOut(request, reply)
-      return startPage(app.config.current())
+      return signedOutPage(app.config.current())
     },
   })
 

@@ -39,6 +39,7 @@ const activity: FastifyPluginAsync = async (app) => {
         const name = `event.${event.type}`
         return {
           label: text(isTextName(name) ? name : 'event.other'),
+          isFailure: event.type.endsWith('_failed'),
           subject: subjectOf(event),
           at: event.lastAt.toISOString(),
           times: event.times,

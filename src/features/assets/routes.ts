@@ -12,7 +12,7 @@ const javascript = { content: { 'text/javascript': { schema: { type: 'string' } 
 /** Scripts and the icon of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
   const own = Object.fromEntries(
-    ['buttons.js', 'copy.js', 'password.js'].map((name) => [name, join(import.meta.dirname, name)]),
+    ['buttons.js', 'copy.js', 'password.js', 'times.js'].map((name) => [name, join(import.meta.dirname, name)]),
   )
   const files: Record<string, string> = Object.assign({}, own, ...app.features.map(({ scripts }) => scripts))
   const scripts = new Map<string, { content: string; etag: string }>()

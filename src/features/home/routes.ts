@@ -4,7 +4,7 @@ import { visitOf } from '../../auth/access/visit.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
 import { accountHref } from '../../pages/account/account-pages.ts'
 import { continuing } from '../../pages/after-form.ts'
-import { isOwnFrontEnd, resendPage, signInPage, signOutPath, startPage } from '../../pages/links.ts'
+import { isOwnFrontEnd, resendPage, signedOutPage, signInPage, signOutPath } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages } from '../../pages/pages.ts'
 import { notFound } from '../../platform/errors.ts'
@@ -43,10 +43,12 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
       const config = app.config.current()
       if (!isOwnFrontEnd(config)) throw notFound()
       const user = request.caller?.user
+      const query = new URLSearchParams(request.url.split('?')[1])
       const parts = user ? await offersFor(request, reply) : []
       return reply.page('home', {
         user: user ? { name: user.name, email: user.email, verified: user.email_verified_at !== null } : null,
-        justVerified: new URLSearchParams(request.url.split('?')[1]).get('verified') === '1',
+        justVerified: query.get('verified') === '1',
+        justSignedOut: query.get('signed_out') === '1',
         loginHref: signInPage(config, '/'),
         signOutAction: signOutPath,
         verifyHref: resendPage,
@@ -71,7 +73,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       if (request.caller) await signOut(request, reply)
-      return reply.redirect(startPage(app.config.current()), 303)
+      return reply.redirect(signedOutPage(app.config.current()), 303)
     },
   )
 }

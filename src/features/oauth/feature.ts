@@ -43,6 +43,10 @@ export const oauthFeature = {
     ...(config.clients.some((client) => !skipsConsent(client, config)) ? (['applications'] as const) : []),
     ...(ownScopes(config).length > 0 ? (['personal-tokens'] as const) : []),
   ],
+  accountStates: async ({ app }, { id }) => ({
+    applications: (await connectedApplications(app, app.oauth, id)).length,
+    'personal-tokens': (await listPersonalTokens(app.database, id, app.clock.now())).length,
+  }),
   exportData: async (app, userId) => ({
     applications: await connectedApplications(app, app.oauth, userId),
     personal_access_tokens: await listPersonalTokens(app.database, userId, app.clock.now()),

@@ -5,7 +5,7 @@ import { deleteChallengesOf, pruneChallenges } from './challenge-store.ts'
 import { isConditional } from './conditional/eligible.ts'
 import { passkeyErrors } from './errors.ts'
 import { isOfferedPasskey, newPasskeyPath } from './offer.ts'
-import { deletePasskeysOf, hasPasskey, listPasskeys } from './store.ts'
+import { countPasskeys, deletePasskeysOf, hasPasskey, listPasskeys } from './store.ts'
 import { usedPasskey } from './used.ts'
 
 const pages = join(import.meta.dirname, 'pages')
@@ -29,6 +29,7 @@ export const passkeyFeature = {
   deleteDataOf: deleteChallengesOf,
   prune: pruneChallenges,
   accountPages: ({ passkeys }) => (passkeys.enabled ? ['passkeys'] : []),
+  accountStates: async ({ app }, { id }) => ({ passkeys: await countPasskeys(app.database.prisma, id) }),
   scripts: {
     'webauthn.js': join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
     'passkey.js': ownScript('passkey.js'),

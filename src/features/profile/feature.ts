@@ -10,5 +10,7 @@ export const profileFeature = {
     () => import('./export-routes.ts'),
   ],
   accountPages: () => ['profile', 'password', 'data'],
+  accountStates: async (_visit, { email_verified_at }) =>
+    email_verified_at === null ? { profile: { text: 'account.unverified', isOpen: true } } : {},
   exportData: async ({ database }, userId) => ({ profile: (await findUserById(database, userId))?.user ?? null }),
 } satisfies Feature

@@ -11,7 +11,7 @@ import { type FormState, formOf, formPage, fresh, pageRoute } from '../../pages/
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
-import type { TextName } from '../../pages/texts.ts'
+import { type TextName, textsOf } from '../../pages/texts.ts'
 import { type FieldErrors, notFound, validationFailed } from '../../platform/errors.ts'
 import { typedText, uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
@@ -43,8 +43,6 @@ type Form = Static<typeof FormBody>
 
 /** Tests for the form with the code of a second factor. */
 const isSecond = (form: Form): boolean => 'code' in form || 'recovery_code' in form
-
-const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
 
 /** Tests for the link of a verification mail, which requires a session. */
 const isVerification = (returnTo: string | null): boolean => /^\/(email\/verify|verify-email)\//.test(returnTo ?? '')
@@ -175,7 +173,8 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     }
     if (Object.keys(errors).length > 0) throw validationFailed(errors)
     const found = await authenticate(visitOf(request), { email, password, channel: 'page' })
-    if (!found) return loginPage(reply, returnTo, { form }, { errors: wrongCredentials, status: 401 })
+    const incorrect = textsOf(request)('login.incorrect')
+    if (!found) return loginPage(reply, returnTo, { form }, { errors: { email: [incorrect] }, status: 401 })
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)
     return outcome === 'challenged' ? reply.redirect(withReturn(path, returnTo), 303) : redirectOn(reply, returnTo)

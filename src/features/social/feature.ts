@@ -9,6 +9,7 @@ export const socialFeature = {
   services: async (app) => (await import('./decorate.ts')).addSocialSignIn(app),
   tokenProof: async () => (await import('./mobile.ts')).providerProof,
   accountPages: ({ social }) => (Object.keys(social).length > 0 ? ['providers'] : []),
+  accountStates: async ({ app }, { id }) => ({ providers: (await listLinks(app.database, id)).length }),
   confirmationPage: confirmPart,
   errors: socialErrors,
   exportData: async ({ database }, userId) => ({ linked_accounts: await listLinks(database, userId) }),

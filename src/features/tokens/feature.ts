@@ -5,5 +5,6 @@ export const tokenFeature = {
   commands: async () => (await import('./commands.ts')).tokenCommands,
   routes: [() => import('./routes.ts')],
   accountPages: () => ['tokens'],
+  accountStates: async ({ app }, { id }) => ({ tokens: (await listTokens(app.database, id)).length }),
   exportData: async ({ database }, userId) => ({ tokens: await listTokens(database, userId) }),
 } satisfies Feature

@@ -88,6 +88,7 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
   return {
     scripts: isTextName(notice) ? server.features.flatMap((feature) => feature.changeScript?.(config) ?? []) : [],
     sections: sectionsOf(server.features, config).map((name) => ({
+      name,
       label: text(`account.${name}`),
       hint: text(`account.${name}_hint`),
       href: sectionPath(name),

@@ -4,16 +4,16 @@
  */
 export const defaultColors = {
   // Buttons, links and the focus ring, and the text on buttons.
-  accent: ['#1f4e9e', '#9dc0ff'],
-  'accent-text': ['#ffffff', '#0e1726'],
+  accent: ['#4a3aa8', '#bdb4ff'],
+  'accent-text': ['#ffffff', '#17133a'],
   // The page background and the card.
-  background: ['#f3f4f6', '#0f1217'],
-  surface: ['#ffffff', '#181c23'],
-  text: ['#191d24', '#e7eaef'],
-  muted: ['#565f6d', '#a4adba'],
+  background: ['#f5f4f9', '#121118'],
+  surface: ['#ffffff', '#1b1a22'],
+  text: ['#1d1b26', '#eae8f0'],
+  muted: ['#5c586b', '#aaa6b8'],
   // Card borders and dividers; borders of fields and plain buttons.
-  border: ['#dfe3e8', '#2c323c'],
-  field: ['#828b99', '#6f7989'],
+  border: ['#e2dfea', '#302e3a'],
+  field: ['#86819a', '#757087'],
   danger: ['#a8261d', '#ff9d94'],
   success: ['#1a6840', '#86d7a9'],
 } as const satisfies Record<string, readonly [light: string, dark: string]>

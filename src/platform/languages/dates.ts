@@ -2,6 +2,26 @@ import type { Language } from './languages.ts'
 
 const formats = new Map<Language, Intl.DateTimeFormat>()
 
+const relativeFormats = new Map<Language, Intl.RelativeTimeFormat>()
+
+/** Units by their length in seconds. */
+const units = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+/** Formats a time by its distance from now, such as "2 hours ago". */
+export function formatRelative(language: Language, at: Date | number | string, now: number): string {
+  const format = relativeFormats.get(language) ?? new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+  relativeFormats.set(language, format)
+  const seconds = (new Date(at).getTime() - now) / 1_000
+  const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', Number.POSITIVE_INFINITY]
+  return format.format(Math.trunc(seconds / length), unit)
+}
+
 /** Formats a date and time. In UTC, because svc does not know the time zone of a person. */
 export function formatDate(language: Language, at: Date | number | string): string {
   const format =

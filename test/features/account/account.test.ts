@@ -48,6 +48,27 @@ t.test('lists the sections, and leads visitors to the sign-in page and back', as
   t.match((await browser.open('/')).body, 'id="account" href="/account"')
 })
 
+t.test('says in the overview what protects the account, and what it has', async (t) => {
+  const { svc, user, browser } = await openAccount(t)
+  const stateOf = async (section: string) => {
+    const { body } = await browser.open('/account')
+    const [, tile = ''] =
+      new RegExp(`<li>\\s*<a href="/account/${section}" aria-describedby(.*?)</a>`, 's').exec(body) ?? []
+    return /<span class="badge[^"]*">([^<]*)</.exec(tile)?.[1] ?? null
+  }
+  t.equal(await stateOf('profile'), null)
+  t.equal(await stateOf('two-factor'), 'Off')
+  t.equal(await stateOf('passkeys'), null, 'nothing to count')
+  t.equal(await stateOf('sessions'), '1')
+  t.equal(await stateOf('tokens'), null)
+  t.equal((await svc.browser().signIn(user.email, password)).statusCode, 200)
+  await svc.createToken(user)
+  await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { emailVerifiedAt: null } })
+  t.equal(await stateOf('sessions'), '2')
+  t.equal(await stateOf('tokens'), '1')
+  t.equal(await stateOf('profile'), 'Not verified')
+})
+
 t.test('changes the name, and shows an invalid one again with the reason', async (t) => {
   const { svc, user, browser } = await openAccount(t)
   for (const [name, message] of [

@@ -31,7 +31,7 @@ t.test('shows a sign-in link to visitors and the account to users, with a form t
   const shown = await browser.get('/?verified=1', navigation)
   t.match(shown.body, user.email)
   t.match(shown.body, user.name)
-  t.match(shown.body, 'Not verified yet')
+  t.match(shown.body, 'Not verified')
   t.match(shown.body, 'Your email address is verified. Thank you.')
   t.equal(shown.headers['cache-control'], 'no-store')
   for (const query of ['', '?verified=2', '?verified[]=1', '?verified', '?%E0%A4%A']) {
@@ -48,7 +48,8 @@ t.test('shows a sign-in link to visitors and the account to users, with a form t
 
   const left = await browser.post('/oauth/sign-out', encode({ _token: hiddenToken(shown.body) }), form)
   t.equal(left.statusCode, 303, left.body)
-  t.equal(left.headers.location, '/')
+  t.equal(left.headers.location, '/?signed_out=1')
+  t.match((await browser.get('/?signed_out=1', navigation)).body, 'You are signed out')
   t.equal(cookiesOf(left).svc_remember?.value, '', 'the device is forgotten')
   t.equal(await svc.database.prisma.session.count({ where: { userId: BigInt(user.id) } }), 0)
   t.equal(await svc.database.prisma.rememberToken.count(), 0)

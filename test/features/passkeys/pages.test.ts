@@ -34,7 +34,7 @@ t.test('lists, renames and removes passkeys without scripts', async (t) => {
   const { body } = await browser.open(section)
   t.match(body, 'Synced between your devices')
   t.match(body, 'On one device only')
-  t.match(body, /Added: [A-Z]\w+ \d+, \d{4}/)
+  t.match(body, /<time datetime="2026[^"]*" title="\w+ \d+, 2026 at [^"]* UTC">Added: now</)
   t.match(body, 'Not used yet')
   t.match(body, `href="${section}/${first}"`)
   await confirmAt(t, browser, `${section}/${first}`)

@@ -57,7 +57,7 @@ t.test('shows errors in the form, which keeps all fields but the password', asyn
   const { email } = await svc.createUser()
   const visitor = new ScriptlessBrowser(svc)
   const texts = {
-    wrong: 'These credentials do not match our records.',
+    wrong: 'Incorrect email or password.',
     email: 'The email field must be a valid email address.',
     password: 'The password field is required.',
   }

@@ -50,7 +50,7 @@ t.test('creates a token with chosen abilities and expiry, shows it once, and rev
   )
 
   const list = (await browser.open(path)).body
-  for (const words of ['Backup', 'orders:read', 'Expires on ', /Last used on |Never used/]) t.match(list, words)
+  for (const words of ['Backup', 'orders:read', 'Expires on ', /Last used: |Never used/]) t.match(list, words)
   const [action = ''] = formsOn(list, forms)
   await rejectsForgeries(t, browser, action)
   await rejectsForgeries(t, browser, newPath)

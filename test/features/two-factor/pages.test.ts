@@ -28,6 +28,25 @@ async function setUp(t: Test, svc: TestApp, browser: ScriptlessBrowser) {
   return { secret, codes: codesOn(shown.body), shown }
 }
 
+t.test('starts the setup by a link on its own pages, and by no link of another site', async (t) => {
+  const { svc, user, browser } = await openAccount(t)
+  await confirmAt(t, browser, setup)
+  const secretOf = async () =>
+    (await svc.database.prisma.user.findUnique({ where: { id: BigInt(user.id) } }))?.twoFactorSecret ?? null
+  for (const site of ['cross-site', 'same-site', 'none', undefined]) {
+    const { body } = await browser.open(setup, { 'sec-fetch-site': site })
+    t.match(body, 'id="start-two-factor"', String(site))
+    t.equal(await secretOf(), null, String(site))
+  }
+  const { body } = await browser.open(setup, { 'sec-fetch-site': 'same-origin' })
+  t.ok(secretOn(body))
+  t.equal(
+    secretOn((await browser.open(setup, { 'sec-fetch-site': 'same-origin' })).body),
+    secretOn(body),
+    'and keeps it',
+  )
+})
+
 t.test('sets up an authenticator app, and shows the recovery codes once', async (t) => {
   const { svc, user, browser } = await openAccount(t)
   t.match((await browser.open(section)).body, `id="set-up-two-factor" href="${setup}"`)

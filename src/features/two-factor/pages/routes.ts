@@ -35,7 +35,11 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
   ): Promise<FastifyReply> {
     const backHref = withReturn(section, returnTo)
     if ((await factorOf(request))?.confirmed) return reply.redirect(backHref, 303)
-    const setup = await setupOf(visitOf(request))
+    // A link on svc's own pages starts the setup. Other sites cannot: their links lead to a page with a button.
+    const isOwnLink = request.method === 'GET' && request.headers['sec-fetch-site'] === 'same-origin'
+    const started = await setupOf(visitOf(request))
+    if (!started && isOwnLink) await enable(visitOf(request), requireUser(request), 'none')
+    const setup = started ?? (await setupOf(visitOf(request)))
     return reply.page(
       'account-two-factor-setup',
       {
