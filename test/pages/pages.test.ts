@@ -23,7 +23,7 @@ t.test('has stable titles, ids and fields on its pages', async (t) => {
     ['/login', 'Sign in', 'id="login-submit"', 'name="email"', 'name="password"', 'name="remember"', 'name="_token"'],
     ['/challenge', 'Two-factor authentication', 'id="challenge-submit"', 'name="code"', 'name="recovery_code"'],
     ['/forgot', 'Forgot your password?', 'id="forgot-submit"', 'name="email"'],
-    ['/reset', 'Choose a new password', 'id="reset-submit"', 'name="password_confirmation"', 'name="token"'],
+    ['/reset', 'Choose a new password', 'id="reset-submit"', 'name="token"'],
     ['/home-in', 'Your account', 'action="/oauth/sign-out"', 'ada@example.com'],
     ['/consent', 'Authorize', 'id="consent-approve"', 'id="consent-deny"', 'Read your orders', 'orders.example.com'],
     ['/consent-bare', 'Authorize', 'an app on this device', 'and has no other access'],
@@ -84,6 +84,16 @@ t.test('shows every page, and every part of a page, in the gallery', async (t) =
       part,
     )
   }
+})
+
+t.test('names the product, and svc only to developers', async (t) => {
+  const app = await buildGallery(t, { app: { name: 'Acme' } })
+  const named: string[] = []
+  for (const url of galleryPaths) {
+    const { body } = await app.inject({ url, headers: navigation })
+    if (/\bsvc\b/i.test(body.replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' '))) named.push(url)
+  }
+  t.strictSame(named, ['/diagnose', '/errors'])
 })
 
 t.test('escapes all values in pages', async (t) => {

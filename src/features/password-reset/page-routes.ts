@@ -85,12 +85,13 @@ const resetPages: FastifyPluginAsync = async (app) => {
       form: formOf('ResetPasswordForm', {
         email: 'The email address.',
         password: 'The new password.',
-        password_confirmation: 'The new password again.',
       }),
       async send(request) {
-        const { email, password, password_confirmation } = request.body
+        const { email } = request.body
+        const password = typedText(request.body.password)
         const { token } = request.params
-        const typed = { email: typedText(email), password: typedText(password), password_confirmation }
+        // The page has one field, which can show the password.
+        const typed = { email: typedText(email), password, password_confirmation: password }
         await resetPassword(visitOf(request), { token, ...typed })
         return `${loginPath}?reset=1`
       },
