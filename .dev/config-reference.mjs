@@ -20,7 +20,16 @@ export function referenceOf(schema) {
   const sections = Object.entries(schema.properties).map(
     ([name, section]) => `## ${name}\n\n${sectionText(name, section)}`,
   )
-  return `${[introduction, ...sections].join('\n')}`
+  return `${[introduction, overview(schema), ...sections].join('\n')}`
+}
+
+/** A table of the sections, each with the first sentence of its description. */
+function overview(schema) {
+  const rows = Object.entries(schema.properties).map(([name, { description = '' }]) => {
+    const [sentence] = /^.*?\.(?= |$)/s.exec(plain(description)) ?? [description]
+    return `| [\`${name}\`](#${name}) | ${sentence.replaceAll('|', '\\|')} |`
+  })
+  return `| Section | Purpose |\n| --- | --- |\n${rows.join('\n')}\n`
 }
 
 function sectionText(name, section) {
