@@ -62,7 +62,6 @@ function startSvc(name: string, file: string, { name: fullName, email, password 
   const env = {
     SVC_CONFIG: join(import.meta.dirname, file),
     DATABASE_URL: `file:${join(folder, 'svc.db')}`,
-    LOG_LEVEL: 'warn',
   }
   const words = ['src/cli.ts', 'user:create', `--email=${email}`, `--name=${fullName}`, '--verified']
   const created = spawnSync(process.execPath, words, {

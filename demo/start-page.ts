@@ -36,15 +36,16 @@ const startPage = (ada: DemoUser, grace: DemoUser): string =>
   <code>${ada.password}</code>, and order something. A gateway asks svc about each request to the API, which gets an access token.</li>
 <li><a href="http://localhost:5180">Reports</a> is an OAuth client. You are signed in already, so it only asks for your consent. It
   shows its ID token, and reads the orders with its access token.</li>
-<li>In <a href="http://localhost:8000/account">your account</a>, see both under the sessions and the applications. Add a passkey or an
-  authenticator app, then sign out and in again.</li>
-<li>Forget your password on the <a href="http://localhost:8000/login">sign-in page</a>, and open the mail in the
+<li>In <a href="http://localhost:8000/account">your account</a>, open “Devices” to see your session, and “Connected apps” to see
+  Reports. Add a passkey or an authenticator app, then sign out and in again.</li>
+<li>On the <a href="http://localhost:8000/login">sign-in page</a>, choose “Forgot your password?”. Then open the mail in the
   <a href="/mails">mailbox</a>.</li>
 <li>Sign out, and choose “Partner Ltd” on the <a href="http://localhost:8000/login">sign-in page</a>: a second svc, the identity
   provider of another company. Its user is <code>${grace.email}</code>
   with <code>${grace.password}</code>.</li>
 <li>Open <code>demo/svc.yaml</code> in an editor, add <code>second_factor: true</code> to the rule of the guard, and save. The terminal
-  says what changed, and the shop now asks for a second factor.</li>
+  shows what changed, and the shop shows “A second factor is required.” Add an authenticator app in your account, then sign in to
+  the shop again.</li>
 <li>Call the API without a browser:
   <pre><code>token=$(curl -s http://localhost:8000/svc/token -H 'Content-Type: application/json' \\
   -d '{"email": "${ada.email}", "password": "${ada.password}", "device_name": "Phone"}' |

@@ -60,8 +60,10 @@ app.get('/sign-in', async (request, reply) => {
 })
 
 app.get('/callback', async (request, reply) => {
-  const { verifier, state } = request.session.pending ?? {}
-  const checks = { pkceCodeVerifier: verifier, expectedState: state }
+  const { pending } = request.session
+  // Nobody asked to sign in here, or the user denied it.
+  if (!pending || request.query.error) return reply.redirect('/')
+  const checks = { pkceCodeVerifier: pending.verifier, expectedState: pending.state }
   const tokens = await client.authorizationCodeGrant(svc, new URL(request.url, ownUrl), checks)
   // A new session, so that nobody who knew the old one is signed in.
   await request.session.regenerate()

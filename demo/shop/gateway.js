@@ -34,6 +34,7 @@ await app.register(proxy, {
   upstream: 'http://127.0.0.1:3000',
   preHandler: async (request, reply) => {
     const answer = await ask(request)
+    if (answer.headers.location) return reply.redirect(answer.headers.location)
     if (answer.statusCode !== 200) return reply.code(answer.statusCode).send(await json(answer))
     answer.resume()
     request.accessToken = answer.headers.authorization

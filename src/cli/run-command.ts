@@ -46,9 +46,10 @@ async function ask(question: string): Promise<string | null> {
   if (stdin.isTTY !== true) return null
   const lines = createInterface({ input: stdin, output: stderr })
   try {
-    return await new Promise((resolve) => {
+    return await new Promise((resolve, reject) => {
       lines.question(question, resolve)
-      lines.once('close', () => resolve(''))
+      // Ctrl+C and Ctrl+D are no answers.
+      lines.once('close', () => reject(new CommandError('Aborted.')))
     })
   } finally {
     lines.close()

@@ -50,7 +50,7 @@ export async function invite(
   origin: EventContext,
   request: InvitationRequest,
 ): Promise<Invitation | null> {
-  const created = await createInvitation(config, tx, origin, request)
+  const created = await createInvitation(config, tx, origin, request, 'mail')
   if (!created) return null
   const { invitation, link } = created
   const hours = Math.max(1, Math.floor(config.current().invitations.ttl / hour))
@@ -68,12 +68,13 @@ export async function invite(
   return invitation
 }
 
-/** Does the same without a mail, and returns the link too. */
+/** Does the same without a mail, and returns the link too. The event says how the person gets it. */
 export async function createInvitation(
   config: CurrentConfig,
   tx: Tx,
   origin: EventContext,
   { email, name, role }: InvitationRequest,
+  delivery: 'mail' | 'link' = 'link',
 ): Promise<{ invitation: Invitation; link: string } | null> {
   const { now } = origin
   const address = canonicalEmail(email)
@@ -89,7 +90,7 @@ export async function createInvitation(
     create: { email: address, ...row },
     update: row,
   })
-  const data = { invitation: Number(id), email: address, role }
+  const data = { invitation: Number(id), email: address, role, delivery }
   await recordEvent(tx, origin, { type: 'user_invited', userId: null, target: `invitation:${id}`, data })
   const dated = { inviter, expires_at: new Date(expiresAt).toISOString() }
   const link = ownLink(config.current(), invitationPageOf(token))

@@ -156,6 +156,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     user: { name: string; email: string; verified: boolean } | null
     /** Whether the visitor followed the link of a verification mail. */
     justVerified: boolean
+    /** Instead of the usual one. */
+    title?: string
     /** Whether a sign-out led here. */
     justSignedOut: boolean
     loginHref: string

@@ -223,7 +223,8 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
 function withNotice(body: string, notice: string | null, render: (file: string, values: object) => string): string {
   if (notice === null) return body
   const place = /<\/h1>(?:\s*<p class="lead"[^>]*>[\s\S]*?<\/p>)?/
-  return body.replace(place, (heading) => heading + render('notice.eta', { notice }))
+  const html = render('notice.eta', { notice })
+  return place.test(body) ? body.replace(place, (heading) => heading + html) : html + body
 }
 
 /** The first letter of a name. */
@@ -252,9 +253,9 @@ function partsOf(page: object | { parts: readonly PagePart[] }): object {
 }
 
 function titleOf(name: PageName, data: object, text: TextLookup): string {
+  if ('title' in data && typeof data.title === 'string') return data.title
   const title = `${name}.title`
-  if (isTextName(title)) return text(title)
-  return 'title' in data && typeof data.title === 'string' ? data.title : 'Test page'
+  return isTextName(title) ? text(title) : 'Test page'
 }
 
 /** Value of the hidden field `_token`, for the session after this response. */

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
+import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -60,6 +61,30 @@ if (hasChromium(t))
     await page.getByRole('link', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('link', { name: 'Sign in with Acme' }).waitFor()
+
+    await page.goto('http://localhost:5173')
+    await page.getByLabel('Email').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Signed in as').waitFor()
+    await page.goto('http://localhost:8000/account/two-factor')
+    await page.getByRole('link', { name: 'Set up' }).click()
+    const secret = ((await page.textContent('#secret-key')) ?? '').replaceAll(' ', '')
+    await page.locator('#code').fill(codeAt(secret, Date.now()))
+    await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.locator('#codes-saved').waitFor()
+    await page.goto('http://localhost:5173')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Email').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    // Each code works once. svc also accepts the next one.
+    await page.getByLabel('Code of your app').fill(codeAt(secret, Date.now(), 1))
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Signed in as Ada Lovelace').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Password').waitFor()
+    t.equal(await page.getByLabel('Password').inputValue(), '', 'the form is empty again')
 
     await page.goto('http://localhost:8000/login')
     await page.getByRole('link', { name: 'Forgot' }).click()

@@ -21,7 +21,7 @@ const blocks = [...tutorial.matchAll(/^([^\n]*)\n\n```(\w+)\n(.*?)^```$/gms)].ma
 )
 
 t.test('quotes the files of the demo', async (t) => {
-  const files = blocks.filter(({ file, before }) => file !== null && !/rule/.test(before))
+  const files = blocks.filter(({ file, before }) => file !== null && !/rules/.test(before))
   t.strictSame(
     files.map(({ file }) => file),
     ['svc.yaml', 'api.js', 'gateway.js', 'spa/index.html', 'spa/app.js'],
@@ -95,12 +95,9 @@ if (hasChromium(t))
     await page.getByRole('button', { name: 'Order' }).click()
     await page.getByText('Tea, by Ada Lovelace').waitFor()
 
-    const rule = blocks.at(-1)?.code ?? ''
+    const rules = local(blocks.at(-1)?.code ?? '').replace(/^(?=.)/gm, '  ')
     const yaml = readFileSync(join(checkout, 'svc.yaml'), 'utf8')
-    writeFileSync(
-      join(checkout, 'svc.yaml'),
-      yaml.replace(/^ {2}rules:\n/m, (line) => `${line}    ${local(rule)}`),
-    )
+    writeFileSync(join(checkout, 'svc.yaml'), yaml.replace(/^ {2}rules:\n( {4}.*\n)+/m, rules))
     const [, message = ''] = /An order now fails with "([^"]+)"/.exec(tutorial) ?? []
     await until(async () => {
       await page.getByLabel('Item').fill('Cake')

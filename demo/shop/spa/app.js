@@ -9,7 +9,9 @@ async function show() {
   element('shop').hidden = user === null
   if (!user) return
   element('name').textContent = user.name
-  const orders = await (await fetch('/api/orders')).json()
+  const answer = await fetch('/api/orders')
+  const orders = await answer.json()
+  if (!answer.ok) throw new Error(orders.message)
   const lines = orders.map(({ item, by }) =>
     Object.assign(document.createElement('li'), { textContent: `${item}, by ${by}` }),
   )
@@ -35,8 +37,11 @@ async function run(call) {
 }
 
 onSubmit('sign-in', async ({ email, password, code }, form) => {
-  const { two_factor } = code ? await svc.twoFactor.challenge({ code }) : await svc.login({ email, password })
-  form.elements.code.parentElement.hidden = !two_factor
+  let needsCode = false
+  if (code) await svc.twoFactor.challenge({ code })
+  else needsCode = (await svc.login({ email, password })).two_factor
+  form.elements.code.parentElement.hidden = !needsCode
+  if (!needsCode) form.reset()
 })
 onSubmit('order', async ({ item }, form) => {
   const headers = { 'content-type': 'application/json' }

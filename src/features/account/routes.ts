@@ -17,7 +17,12 @@ async function statesFor(request: FastifyRequest, user: User): Promise<PageData[
   const text = textsOf(request)
   const number = new Intl.NumberFormat(languageOf(request))
   const visit = visitOf(request)
-  const found = await Promise.all(request.server.features.map((feature) => feature.accountStates?.(visit, user) ?? {}))
+  const shown = sectionsOf(request.server.features, request.server.config.current())
+  const found = await Promise.all(
+    request.server.features
+      .filter((feature) => feature.accountPages?.(request.server.config.current()).some((name) => shown.includes(name)))
+      .map(async (feature) => feature.accountStates?.(visit, user) ?? {}),
+  )
   return Object.fromEntries(
     Object.entries<AccountState>(Object.assign({}, ...found))
       // Nothing to count is nothing to say.

@@ -1,7 +1,7 @@
 // Shows exact times in the time zone of the browser, and groups recent activity by its days.
 const { lang } = document.documentElement
 const exact = new Intl.DateTimeFormat(lang, { dateStyle: 'long', timeStyle: 'short' })
-const day = new Intl.DateTimeFormat(lang, { weekday: 'long', day: 'numeric', month: 'long' })
+const day = new Intl.DateTimeFormat(lang, { dateStyle: 'full' })
 const time = new Intl.DateTimeFormat(lang, { timeStyle: 'short' })
 
 for (const element of document.querySelectorAll('time[title]')) element.title = exact.format(new Date(element.dateTime))

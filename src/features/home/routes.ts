@@ -7,6 +7,7 @@ import { continuing } from '../../pages/after-form.ts'
 import { isOwnFrontEnd, resendPage, signedOutPage, signInPage, signOutPath } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { notFound } from '../../platform/errors.ts'
 import { Type } from '../../platform/json-schema.ts'
 
@@ -44,11 +45,13 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
       if (!isOwnFrontEnd(config)) throw notFound()
       const user = request.caller?.user
       const query = new URLSearchParams(request.url.split('?')[1])
+      const hasLeft = !user && query.get('signed_out') === '1'
       const parts = user ? await offersFor(request, reply) : []
       return reply.page('home', {
         user: user ? { name: user.name, email: user.email, verified: user.email_verified_at !== null } : null,
         justVerified: query.get('verified') === '1',
-        justSignedOut: query.get('signed_out') === '1',
+        justSignedOut: hasLeft,
+        ...(hasLeft && { title: textsOf(request)('logged-out.heading') }),
         loginHref: signInPage(config, '/'),
         signOutAction: signOutPath,
         verifyHref: resendPage,

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Feature } from '../../contract/feature.ts'
 import { connectedApplications } from './applications/authorizations.ts'
 import {
+  countPersonalTokens,
   deleteAuthorizations,
   deleteExpiredPersonalTokens,
   deletePersonalTokens,
@@ -45,7 +46,7 @@ export const oauthFeature = {
   ],
   accountStates: async ({ app }, { id }) => ({
     applications: (await connectedApplications(app, app.oauth, id)).length,
-    'personal-tokens': (await listPersonalTokens(app.database, id, app.clock.now())).length,
+    'personal-tokens': await countPersonalTokens(app.database.prisma, id, new Date(app.clock.now())),
   }),
   exportData: async (app, userId) => ({
     applications: await connectedApplications(app, app.oauth, userId),

@@ -90,7 +90,7 @@ const resetPages: FastifyPluginAsync = async (app) => {
         const { email } = request.body
         const password = typedText(request.body.password)
         const { token } = request.params
-        // The page has one field, which can show the password.
+        // The page has one field, as the other pages with a new password.
         const typed = { email: typedText(email), password, password_confirmation: password }
         await resetPassword(visitOf(request), { token, ...typed })
         return `${loginPath}?reset=1`

@@ -2,8 +2,6 @@ import type { Language } from './languages.ts'
 
 const formats = new Map<Language, Intl.DateTimeFormat>()
 
-const relativeFormats = new Map<Language, Intl.RelativeTimeFormat>()
-
 /** Units by their length in seconds. */
 const units = [
   ['year', 31_557_600],
@@ -15,10 +13,10 @@ const units = [
 
 /** Formats a time by its distance from now, such as "2 hours ago". */
 export function formatRelative(language: Language, at: Date | number | string, now: number): string {
-  const format = relativeFormats.get(language) ?? new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
-  relativeFormats.set(language, format)
   const seconds = (new Date(at).getTime() - now) / 1_000
   const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', Number.POSITIVE_INFINITY]
+  // "yesterday" would be a day of the calendar, but "now" is right for some seconds.
+  const format = new Intl.RelativeTimeFormat(language, { numeric: unit === 'second' ? 'auto' : 'always' })
   return format.format(Math.trunc(seconds / length), unit)
 }
 

@@ -1,6 +1,6 @@
 import { CommandError } from '../../contract/command.ts'
 import { formats, isOrigin } from '../../platform/config/formats.ts'
-import { commonDomain, isLoopback, isPublicSuffix } from '../../platform/config/hosts.ts'
+import { commonDomain, isLoopback, isPublicSuffix, isWithin } from '../../platform/config/hosts.ts'
 import { isEmail } from '../../platform/http/formats.ts'
 
 /** How svc will run, and the proxy in front of it. */
@@ -44,22 +44,28 @@ export const questions: readonly Question[] = [
     name: 'url',
     text: 'Public address of svc',
     fallback: 'http://localhost:8000',
-    problem(value) {
+    problem(value, { deploy = 'none', proxy = 'none' }) {
       if (!isOrigin(value)) return 'must be an origin without a path, such as https://auth.example.com'
-      const { protocol, hostname } = new URL(value)
-      return protocol === 'https:' || isLoopback(hostname) ? null : 'must use https, except on localhost'
+      const { protocol, hostname, port } = new URL(value)
+      if (!isPlainHost(hostname)) return 'must have a host name of letters, digits, dots and hyphens'
+      if (protocol === 'https:') return port && proxy !== 'none' ? 'must have no port with --proxy' : null
+      if (!isLoopback(hostname)) return 'must use https, except on localhost'
+      if (deploy === 'helm' || deploy === 'systemd') return `must use https with --deploy=${deploy}`
+      return proxy === 'none' ? null : `must use https with --proxy=${proxy}`
     },
   },
   {
     name: 'database',
-    text: 'Database: sqlite, the URL of PostgreSQL, or with Compose postgresql',
+    text: 'Database: sqlite, a PostgreSQL URL, or postgresql (Compose only) to run PostgreSQL beside svc',
     fallback: 'sqlite',
     problem(value, { deploy }) {
       if (value === 'sqlite') return null
       if (value === 'postgresql')
         return deploy === 'compose'
           ? null
-          : 'must be a URL, such as postgresql://svc:password@host/svc, except for Compose'
+          : 'must be a URL such as postgresql://svc:password@host/svc. The value postgresql works only with Compose'
+      if (value.startsWith('file:') && deploy !== 'none' && deploy !== 'systemd')
+        return `must be sqlite or PostgreSQL with --deploy=${deploy}`
       return formats['database-url'].matches(value)
         ? null
         : 'must be sqlite, or a URL such as postgresql://svc:password@host:5432/svc'
@@ -71,17 +77,19 @@ export const questions: readonly Question[] = [
     fallback: 'log',
     problem(value, { url = '' }) {
       if (value === 'log' || value === 'log:')
-        return isLocal(url) ? null : 'must be a mail server: printed mails would show links that sign users in'
+        return isLocal(url) ? null : 'must be a mail server, because printed mails contain links that sign users in'
       return formats['mail-url'].matches(value) ? null : `must be log, or ${formats['mail-url'].expected}`
     },
   },
   {
     name: 'frontend',
-    text: "Address of your own front end, or pages for svc's pages",
+    text: "Address of your front end, such as https://app.example.com, or pages to use svc's own pages",
     fallback: 'pages',
     problem(value, { url = '' }) {
       if (value === 'pages') return null
       if (!isOrigin(value)) return 'must be pages, or an origin without a path, such as https://app.example.com'
+      if (!isPlainHost(new URL(value).hostname)) return 'must have a host name of letters, digits, dots and hyphens'
+      if (new URL(value).protocol !== new URL(url).protocol) return 'must use http or https, as svc does'
       return areSameSite(new URL(url), new URL(value))
         ? null
         : 'must share a domain with svc, such as app.example.com and auth.example.com: browsers send the session cookie to no other site'
@@ -95,15 +103,17 @@ export const questions: readonly Question[] = [
   },
 ]
 
+/** Other characters of URLs would have a meaning in the files of proxies. */
+const isPlainHost = (hostname: string): boolean => /^(\[[\d:a-f]+\]|[a-z\d.-]+)$/.test(hostname)
+
 /** Tests whether svc runs for its developer only. */
 export const isLocal = (url: string): boolean => isLoopback(new URL(url).hostname)
 
 /** Tests whether browsers send a session cookie of svc with requests that the front end makes. */
 function areSameSite(svc: URL, frontend: URL): boolean {
-  if (svc.protocol !== frontend.protocol) return false
   if (svc.hostname === frontend.hostname) return true
   const domain = commonDomain(svc.hostname, frontend.hostname)
-  return domain.includes('.') && !isPublicSuffix(domain) && frontend.hostname.endsWith(domain)
+  return domain.includes('.') && !isPublicSuffix(domain) && isWithin(frontend.hostname, domain)
 }
 
 /** Returns the checked answers. Throws if two of them exclude each other. */
@@ -114,10 +124,6 @@ export function answersOf(given: Given): Answers {
   const isElsewhere = frontend !== null && frontend.hostname !== url.hostname
   if (deploy === 'helm' && proxy !== 'none')
     throw new CommandError('--proxy and --deploy=helm cannot be combined. The chart makes an Ingress.')
-  if (proxy !== 'none' && url.protocol !== 'https:')
-    throw new CommandError('--proxy needs an https address, such as --url=https://auth.example.com.')
-  if (deploy !== 'none' && deploy !== 'compose' && url.protocol !== 'https:')
-    throw new CommandError(`--deploy=${deploy} needs an https address, such as --url=https://auth.example.com.`)
   return {
     url,
     database,

@@ -5,7 +5,7 @@ const options = {
   url: { value: 'origin', description: 'The public address of svc' },
   database: {
     value: 'database',
-    description: 'The database: sqlite, the URL of PostgreSQL, or with Compose postgresql for one beside svc',
+    description: 'The database: sqlite, a PostgreSQL URL, or postgresql (Compose only) to run PostgreSQL beside svc',
   },
   mail: { value: 'url', description: 'The mail server, such as smtp://user:password@host:587, or log to print mails' },
   frontend: { value: 'origin', description: "The address of your own front end, or pages for svc's pages" },

@@ -1,5 +1,11 @@
 import type { Answers } from './answers.ts'
 
+/** The address from which svc sees what connects to its published port. */
+export const gateway = '172.30.83.1'
+
+/** A fixed network, so that svc can trust the gateway and nothing else. */
+const network = `ipam: { config: [{ subnet: 172.30.83.0/24, gateway: ${gateway} }] }`
+
 const hardening = `    # Longer than svc takes to stop. The image has a health check.
     stop_grace_period: 30s
     read_only: true
@@ -8,7 +14,10 @@ const hardening = `    # Longer than svc takes to stop. The image has a health c
     security_opt: ["no-new-privileges:true"]
 `
 
-const withServices = (owner: string): string => `# svc with PostgreSQL and Redis, behind a TLS proxy on this machine:
+const withServices = (
+  owner: string,
+  port: string,
+): string => `# svc with PostgreSQL and Redis, behind a TLS proxy on this machine:
 #
 #   docker build --tag svc <checkout of svc>
 #   docker compose up --detach --wait
@@ -22,7 +31,7 @@ services:
     image: \${SVC_IMAGE:-svc}
     restart: unless-stopped
     user: "${owner}" # the owner of the secrets
-    ports: ["127.0.0.1:\${SVC_PORTS:-8000}:8000"]
+    ports: ["127.0.0.1:\${SVC_PORTS:-${port}}:8000"]
     environment:
       SVC_CONFIG: /etc/svc/svc.yaml
       REDIS_URL: redis://redis:6379
@@ -70,12 +79,12 @@ volumes:
   redis:
 
 networks:
-  # For outgoing mail and other calls.
-  outside:
+  # For the proxy, outgoing mail and other calls.
+  outside: { ${network} }
   inside: { internal: true }
 `
 
-const alone = (owner: string, volumes: string): string => `# svc behind a TLS proxy on this machine:
+const alone = (owner: string, port: string, volumes: string): string => `# svc behind a TLS proxy on this machine:
 #
 #   docker build --tag svc <checkout of svc>
 #   docker compose up --detach --wait
@@ -88,14 +97,18 @@ services:
     image: \${SVC_IMAGE:-svc}
     restart: unless-stopped
     user: "${owner}" # the owner of the secrets
-    ports: ["127.0.0.1:\${SVC_PORTS:-8000}:8000"]
+    ports: ["127.0.0.1:\${SVC_PORTS:-${port}}:8000"]
     environment: { SVC_CONFIG: /etc/svc/svc.yaml }
     # Directories: a mounted file would keep its old content when an editor replaces it.
     volumes: [${volumes}]
-${hardening}`
+${hardening}
+networks:
+  default: { ${network} }
+`
 
 /** Returns compose.yaml. `owner` is the user and group that may read the secrets, such as `1000:1000`. */
-export function composeFile({ database }: Answers, owner: string): string {
-  if (database === 'postgresql') return withServices(owner)
-  return alone(owner, database === 'sqlite' ? '"./:/etc/svc:ro", "./data:/app/data"' : '"./:/etc/svc:ro"')
+export function composeFile({ database, url }: Answers, owner: string): string {
+  const port = (url.protocol === 'http:' && url.port) || '8000'
+  if (database === 'postgresql') return withServices(owner, port)
+  return alone(owner, port, database === 'sqlite' ? '"./:/etc/svc:ro", "./data:/app/data"' : '"./:/etc/svc:ro"')
 }

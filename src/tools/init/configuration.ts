@@ -1,9 +1,13 @@
 import { getDomain } from 'tldts'
 import { stringify } from 'yaml'
 import { type Answers, isLocal } from './answers.ts'
+import { gateway } from './compose.ts'
 
 /** Returns a value as YAML on one line. */
 const scalar = (value: string): string => stringify(value, { lineWidth: 0 }).trim()
+
+/** The same inside brackets, where more characters have a meaning. */
+const inner = (value: string): string => (/^[\w./:@-]*[\w/]$/.test(value) ? value : JSON.stringify(value))
 
 /** Returns the name of the product, from its domain. */
 function productName({ hostname }: URL): string {
@@ -16,7 +20,7 @@ export function configuration(answers: Answers, secretPath: (name: string) => st
   const { url, frontend, sessionDomain, admin, deploy } = answers
   const secret = (name: string) => {
     const path = secretPath(name)
-    return path && `{ file: ${scalar(path)} }`
+    return path && `{ file: ${inner(path)} }`
   }
   const isProduction = !isLocal(url.origin)
   const lines = [
@@ -53,22 +57,27 @@ export function configuration(answers: Answers, secretPath: (name: string) => st
 }
 
 function proxyLines({ url, deploy }: Answers): string[] {
-  if (url.protocol !== 'https:') return url.port && url.port !== '8000' ? ['', `server: { port: ${url.port} }`] : []
+  if (url.protocol !== 'https:')
+    return url.port && url.port !== '8000' && deploy === 'none' ? ['', `server: { port: ${url.port} }`] : []
   if (deploy === 'helm')
     return [
       '',
       "# The addresses of your ingress controller's pods, and no others: docs/deployment.md.",
       '# server: { trust_proxy: [10.0.5.0/24] }',
     ]
-  const range = deploy === 'compose' ? '172.16.0.0/12' : '127.0.0.1, "::1"'
-  const why = deploy === 'compose' ? 'It connects through a network of Docker.' : 'It runs on this machine.'
-  return ['', `# The proxy in front of svc. ${why}`, `server: { trust_proxy: [${range}] }`]
+  if (deploy === 'compose')
+    return [
+      '',
+      '# The proxy on this machine. svc sees the gateway of the network in compose.yaml.',
+      `server: { trust_proxy: [${gateway}] }`,
+    ]
+  return ['', '# The proxy on this machine.', 'server: { host: 127.0.0.1, trust_proxy: [127.0.0.1, "::1"] }']
 }
 
 function databaseLines({ database, deploy }: Answers, secret: string | null): string[] {
   if (secret) return ['', `database: { url: ${secret} }`]
   const file = database === 'sqlite' ? { systemd: 'file:/var/lib/svc/svc.db' }[String(deploy)] : database
-  return file ? ['', `database: { url: ${scalar(file)} }`] : []
+  return file ? ['', `database: { url: ${inner(file)} }`] : []
 }
 
 function sessionLines(frontend: URL | null, domain: string | null): string[] {
@@ -76,7 +85,7 @@ function sessionLines(frontend: URL | null, domain: string | null): string[] {
   return [
     '',
     '# The front end signs in with a session cookie.',
-    `stateful: [${scalar(frontend.host)}]`,
-    ...(domain ? [`session: { domain: ${scalar(domain)} }`] : []),
+    `stateful: [${inner(frontend.host)}]`,
+    ...(domain ? [`session: { domain: ${inner(domain)} }`] : []),
   ]
 }

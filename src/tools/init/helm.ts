@@ -18,6 +18,8 @@ export function helmValues({ database }: Answers, configuration: string): string
     'config:',
     indented(configuration).trimEnd(),
     '',
+    'image: { repository: svc } # with your registry, such as registry.example.com/svc',
+    '',
     '# Mounts the Secret in /run/secrets/svc.',
     'secret: { name: svc, files: true }',
     ...storage,

@@ -44,8 +44,8 @@ function secretsOf({ database, mail }: Answers, { known }: Place): Map<string, s
   if (database === 'postgresql') {
     const password = known('postgres_password') ?? randomBytes(24).toString('hex')
     secrets.set('postgres_password', password)
-    secrets.set('database_url', `postgresql://svc:${password}@postgres:5432/svc`)
-  } else if (hasPassword(database)) secrets.set('database_url', database)
+    secrets.set('database_url', `postgresql://svc:${encodeURIComponent(password)}@postgres:5432/svc`)
+  } else if (database.startsWith('postgres')) secrets.set('database_url', database)
   if (hasPassword(mail)) secrets.set('mail_url', mail)
   return secrets
 }

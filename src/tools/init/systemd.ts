@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { CommandError } from '../../contract/command.ts'
 
 /** Returns the command that starts svc from a checkout. */
@@ -9,8 +9,12 @@ function startCommand(root: string): string {
   return scripts.start
 }
 
+/** systemd replaces what follows a percent sign. */
+const escaped = (text: string): string => text.replaceAll('%', '%%')
+
 /** Returns the unit that runs svc from the checkout in `root`, with svc.yaml in `directory`. */
 export function systemdUnit({ directory, root }: { directory: string; root: string }): string {
+  const path = `${root}/node_modules/.bin:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
   return `# /etc/systemd/system/svc.service
 [Unit]
 Description=svc
@@ -19,10 +23,11 @@ After=network-online.target
 
 [Service]
 User=svc
-WorkingDirectory=${root}
+WorkingDirectory=${escaped(root)}
 StateDirectory=svc
 RuntimeDirectory=svc
-Environment=SVC_CONFIG=${join(directory, 'svc.yaml')} SVC_RUN_DIR=/run/svc PATH=${root}/node_modules/.bin:/usr/bin:/bin
+Environment="SVC_CONFIG=${escaped(join(directory, 'svc.yaml'))}" SVC_RUN_DIR=/run/svc
+Environment="PATH=${escaped(path)}"
 ExecStart=/usr/bin/env ${startCommand(root)}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure

@@ -171,7 +171,7 @@ t.test('offers providers to SPAs as a list, and on the sign-in page as links wit
     links.map((href) => href.split('?')[0]),
     ['/auth/acme/redirect', '/auth/github/redirect'],
   )
-  t.match(body, /<span class="mark" aria-hidden="true">A<\/span><span>Continue with Acme<\/span>/)
+  t.match(body, /<span class="mark letter" aria-hidden="true">A<\/span><span>Continue with Acme<\/span>/)
   t.match(
     body,
     /<svg class="mark" viewBox="0 0 \d+ \d+" aria-hidden="true"><path d="M[^"]{100,}"\/><\/svg><span>Continue with GitHub<\/span>/,

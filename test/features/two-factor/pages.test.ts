@@ -33,18 +33,23 @@ t.test('starts the setup by a link on its own pages, and by no link of another s
   await confirmAt(t, browser, setup)
   const secretOf = async () =>
     (await svc.database.prisma.user.findUnique({ where: { id: BigInt(user.id) } }))?.twoFactorSecret ?? null
-  for (const site of ['cross-site', 'same-site', 'none', undefined]) {
-    const { body } = await browser.open(setup, { 'sec-fetch-site': site })
-    t.match(body, 'id="start-two-factor"', String(site))
-    t.equal(await secretOf(), null, String(site))
+  const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const changed of [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': undefined },
+    { 'sec-fetch-mode': 'no-cors' },
+    { 'sec-fetch-dest': 'image' },
+    { 'sec-purpose': 'prefetch' },
+  ]) {
+    const { body } = await browser.open(setup, { ...own, ...changed })
+    t.match(body, 'id="start-two-factor"', JSON.stringify(changed))
+    t.equal(await secretOf(), null, JSON.stringify(changed))
   }
-  const { body } = await browser.open(setup, { 'sec-fetch-site': 'same-origin' })
+  const { body } = await browser.open(setup, own)
   t.ok(secretOn(body))
-  t.equal(
-    secretOn((await browser.open(setup, { 'sec-fetch-site': 'same-origin' })).body),
-    secretOn(body),
-    'and keeps it',
-  )
+  t.equal(secretOn((await browser.open(setup, own)).body), secretOn(body), 'and keeps it')
 })
 
 t.test('sets up an authenticator app, and shows the recovery codes once', async (t) => {

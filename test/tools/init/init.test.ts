@@ -1,7 +1,7 @@
 // engine: none
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { parseWords } from '../../../src/cli/command-line.ts'
@@ -13,7 +13,8 @@ import { SmtpReceiver } from '../../support/smtp.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const mail = `--mail=file:${tmpdir()}`
-const production = ['--yes', '--url=https://auth.example.com', mail]
+const answered = ['--url=https://auth.example.com', mail, '--frontend=pages', '--admin=none']
+const production = ['--yes', ...answered]
 
 /** Runs the command with the answers that a person types; null ends them. */
 async function init(words: readonly string[], answers: readonly (string | null)[] = []) {
@@ -45,7 +46,7 @@ const reading = (folder: string) => ({
 function configured(folder: string, seenAt: string) {
   const text = readFileSync(join(folder, 'svc.yaml'), 'utf8')
   const read = (path: string) => readFileSync(path.replace(seenAt, join(folder, 'secrets')), 'utf8')
-  return { text, ...parseConfig({ text, file: 'svc.yaml', env: {}, cwd: folder, read }) }
+  return { text, ...parseConfig({ text, file: 'svc.yaml', env: {}, cwd: process.cwd(), read }) }
 }
 
 t.test('asks five questions, explains a wrong answer, and writes what fits the answers', async (t) => {
@@ -70,7 +71,7 @@ t.test('asks five questions, explains a wrong answer, and writes what fits the a
       'Database: sqlite',
       'Database: sqlite',
       'Mail server',
-      'Address of your own front end',
+      'Address of your front end',
       'Email address of the first administrator',
       'Email address of the first administrator',
     ],
@@ -100,16 +101,25 @@ t.test('rejects options that svc could not work with, and writes nothing', async
     [['--url=auth.example.com'], /--url must be an origin/],
     [['--url=http://auth.example.com'], /--url must use https, except on localhost/],
     [['--url=https://auth.example.com/id'], /without a path/],
-    [['--url=https://auth.example.com'], /--mail must be a mail server/],
-    [[...production, '--database=mysql://db/svc'], /--database must be sqlite, or a URL/],
-    [[...production, '--database=postgresql'], /except for Compose/],
+    [['--url=https://auth.example.com'], /--mail is missing. It has no default here, because it must be a mail server/],
+    [['--url=https://auth.example.com', '--mail=log'], /--mail must be a mail server/],
+    [
+      [...production, '--mail=mailto:u:p4ssword@x'],
+      /^--mail must be log, or log:, file:<directory> or smtp\(s\):\/\/user:password@host:port\.$/,
+    ],
+    [['--url=https://a;b.example.com'], /host name of letters/],
+    [[...production, '--url=https://auth.example.com:8443', '--proxy=caddy'], /no port with --proxy/],
+    [[...production, '--database=file:x.db', '--deploy=compose'], /must be sqlite or PostgreSQL/],
+    [[...production, '--database=mysql://db/svc'], /^--database must be sqlite, or a URL such as [^,]*\.$/],
+    [[...production, '--database=postgresql'], /works only with Compose/],
     [[...production, '--frontend=https://app.example.org'], /--frontend must share a domain/],
     [[...production, '--url=https://a.github.io', '--frontend=https://b.github.io'], /must share a domain/],
-    [[...production, '--frontend=http://app.example.com'], /must share a domain/],
+    [[...production, '--frontend=http://app.example.com'], /must use http or https, as svc does/],
+    [['--yes', '--url=https://example.com', mail, '--frontend=https://notexample.com'], /must share a domain/],
     [[...production, '--admin=Ada'], /--admin must be an email address/],
     [[...production, '--deploy=helm', '--proxy=nginx'], /cannot be combined/],
-    [['--proxy=caddy'], /--proxy needs an https address/],
-    [['--deploy=systemd'], /--deploy=systemd needs an https address/],
+    [['--proxy=caddy', '--url=http://localhost:8000'], /--url must use https with --proxy=caddy/],
+    [['--deploy=systemd', '--url=http://localhost:8000'], /must use https with --deploy=systemd/],
     [[...production, '--deploy=kubernetes'], /--deploy must be one of/],
   ]
   for (const [words, message] of rejected)
@@ -179,7 +189,7 @@ t.test('writes the values of the Helm chart with the configuration in them', asy
 
 t.test('changes nothing when it runs again, unless a person agrees', async (t) => {
   const folder = temporaryDirectory(t)
-  const words = [...production, '--deploy=compose', '--database=postgresql', '--proxy=nginx', `--directory=${folder}`]
+  const words = [...answered, '--deploy=compose', '--database=postgresql', '--proxy=nginx', `--directory=${folder}`]
   const { output } = await init(words)
   t.equal(output.match(/^wrote /gm)?.length, 7)
   const files = reading(folder).names()
@@ -196,6 +206,7 @@ t.test('changes nothing when it runs again, unless a person agrees', async (t) =
   const kept = await init(words)
   t.match(kept.output, /^kept .*svc\.yaml: has other content/m)
   t.match(reading(folder).text('svc.yaml'), '# mine', 'nobody was there to agree')
+  t.strictSame((await init([...words, '--yes'], ['y'])).asked, [], '--yes asks nothing')
   await init(words, ['n'])
   t.match(reading(folder).text('svc.yaml'), '# mine')
   const replaced = await init(words, ['y'])
@@ -223,6 +234,33 @@ t.test('checks what the answers name, and keeps the files if a check fails', asy
   t.equal(code, 1)
   t.match(output, /^error +database +The database cannot be used: .*ECONNREFUSED/m)
   t.ok(reading(folder).names().includes('svc.yaml'))
+})
+
+t.test('repairs the modes of secrets, and follows no link', async (t) => {
+  const folder = temporaryDirectory(t)
+  const words = [...production, `--directory=${folder}`]
+  await init(words)
+  const secret = join(folder, 'secrets/svc_secret')
+  chmodSync(secret, 0o644)
+  chmodSync(join(folder, 'secrets'), 0o755)
+  await init(words)
+  t.equal(statSync(secret).mode & 0o777, 0o600)
+  t.equal(statSync(join(folder, 'secrets')).mode & 0o777, 0o700)
+
+  const elsewhere = join(temporaryDirectory(t), 'target')
+  writeFileSync(elsewhere, 'untouched')
+  rmSync(join(folder, 'svc.yaml'))
+  symlinkSync(elsewhere, join(folder, 'svc.yaml'))
+  await init([...answered, '--deploy=none', '--database=sqlite', '--proxy=none', `--directory=${folder}`], ['y'])
+  t.equal(readFileSync(elsewhere, 'utf8'), 'untouched')
+})
+
+t.test('keeps strange names apart from YAML and from the shell', async (t) => {
+  const folder = join(temporaryDirectory(t), "a, b} 'c")
+  const words = ["--admin=o'brien@example.com", '--database=postgresql://u@localhost:1/svc']
+  const { output } = await init(['--yes', ...words, `--directory=${folder}`])
+  t.equal(configured(folder, join(folder, 'secrets')).config.app.secret.length, 1)
+  t.ok(output.includes(`'--email=o'\\''brien@example.com'`), output)
 })
 
 t.test('says which file cannot be written', async (t) => {
@@ -257,6 +295,7 @@ t.test('writes a unit for systemd that starts svc as npm start does', async (t) 
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.ok(unit.includes(`ExecStart=/usr/bin/env ${scripts.start}\n`))
   t.ok(unit.includes(`WorkingDirectory=${root}\n`))
-  t.ok(unit.includes(`SVC_CONFIG=${folder}/svc.yaml `))
+  t.ok(unit.includes(`Environment="SVC_CONFIG=${folder}/svc.yaml"`))
+  t.ok(unit.includes(dirname(process.execPath)), 'the Node that ran svc init')
   t.match(reading(folder).text('svc.yaml'), 'url: file:/var/lib/svc/svc.db')
 })

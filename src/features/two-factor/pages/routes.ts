@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
 import { visitOf } from '../../../auth/access/visit.ts'
@@ -18,6 +19,13 @@ import { codesPath, confirmPath, disablePath, recentPassword, section, setupPath
 const returnTo = 'Where to continue after the setup.'
 const Query = Type.Object({ return_to: uncheckedText(returnTo) })
 
+/** Tests for a browser that opens a page from another page of svc, not in advance (Fetch Metadata). */
+const opensFromOwnPage = (headers: IncomingHttpHeaders): boolean =>
+  headers['sec-fetch-site'] === 'same-origin' &&
+  headers['sec-fetch-mode'] === 'navigate' &&
+  headers['sec-fetch-dest'] === 'document' &&
+  headers['sec-purpose'] === undefined
+
 /** The section with the authenticator app: its state, setup and removal. */
 const twoFactorPages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'two-factor')
@@ -35,8 +43,8 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
   ): Promise<FastifyReply> {
     const backHref = withReturn(section, returnTo)
     if ((await factorOf(request))?.confirmed) return reply.redirect(backHref, 303)
-    // A link on svc's own pages starts the setup. Other sites cannot: their links lead to a page with a button.
-    const isOwnLink = request.method === 'GET' && request.headers['sec-fetch-site'] === 'same-origin'
+    // Opening the page from a page of svc starts the setup. It is not confirmed then, and changes nothing for the account.
+    const isOwnLink = request.method === 'GET' && opensFromOwnPage(request.headers)
     const started = await setupOf(visitOf(request))
     if (!started && isOwnLink) await enable(visitOf(request), requireUser(request), 'none')
     const setup = started ?? (await setupOf(visitOf(request)))
@@ -84,7 +92,8 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
     show: {
       query: Query,
       summary: 'set up the second factor',
-      description: 'Shows the QR code and the secret until a code confirms them.',
+      description:
+        'Shows the QR code and the secret until a code confirms them. Creates the secret if a page of svc leads here; otherwise a button does.',
       page: (request, reply) => setupPage(request, reply, targetOf(request.query)),
     },
     submit: {

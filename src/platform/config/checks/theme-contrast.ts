@@ -9,6 +9,7 @@ const pairs: readonly (readonly [front: ThemeColor, back: ThemeColor, minimum: n
   ['muted', 'background', 4.5],
   ['muted', 'surface', 4.5],
   ['accent', 'surface', 4.5],
+  ['accent', 'background', 4.5],
   ['accent-text', 'accent', 4.5],
   ['danger', 'surface', 4.5],
   ['success', 'surface', 4.5],
