@@ -20,7 +20,11 @@ async function startDemo(
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part) => (text += part))
   const ended = new Promise<number | null>((done) => child.once('close', done))
-  t.teardown(() => child.kill('SIGKILL'))
+  // SIGTERM, so that the demo ends its own processes.
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
   await until(() => text.includes('The demo runs.') || child.exitCode !== null)
   return { child, output: () => text, ended }
 }
