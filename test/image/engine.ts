@@ -204,9 +204,13 @@ if (!program) {
         t.equal(new Set(ports).size, 2)
         for (const address of ports) {
           const payload = { email: 'ada@example.com', password, device_name: 'Phone' }
-          const answer = await sendRequest(`http://${address}`, { method: 'POST', url: '/svc/token', payload })
+          // As the proxy on this machine, whose headers svc trusts.
+          const headers = { 'x-forwarded-for': '203.0.113.9' }
+          const answer = await sendRequest(`http://${address}`, { method: 'POST', url: '/svc/token', payload, headers })
           t.equal(answer.statusCode, 200, answer.body)
         }
+        const show = ['svc', 'user:show', '--email=ada@example.com', '--json']
+        t.match(compose(['exec', '--no-TTY', 'svc', ...show]), '203.0.113.9')
         t.notMatch(compose(['logs', 'svc']), /(redis|database) does not work|"level":"(error|fatal)"/)
         compose(['down'])
         const left = volumes().filter((name) => !before.includes(name))
