@@ -8,9 +8,12 @@ import { runsAlone } from './test-files.ts'
 /** Maximum number of files in one process. It limits the time of a process, and how many results a crash hides. */
 const FILES_PER_PROCESS = 14
 
-/** Files that start browsers, servers or compilers. They run first, so that none of them keeps one core busy at the end. */
+/** Files that wait for others most of the time. They run first, beside the busy ones. */
+const waiting = /^test\/(generators|process|tools)\//
+
+/** Files that start browsers, servers or compilers. They run next, so that none of them keeps one core busy at the end. */
 const slow =
-  /^(packages\/client|test\/(cli|faults|generators|guides|helm|journeys|pages|process|proxies|replicas|scale|security|tools)\/|test\/gallery)/
+  /^(packages\/client|test\/(cli|faults|guides|helm|journeys|pages|proxies|replicas|scale|security)\/|test\/gallery)/
 
 /**
  * Returns the files to give to tap, which runs them in the order of their paths: written files that import one or several
@@ -29,9 +32,10 @@ export function groupFiles(files, { root, folder }) {
 }
 
 function groupOf(file, root) {
-  const isSlow = slow.test(relative(root, file))
-  const most = isSlow ? 2 : FILES_PER_PROCESS
-  return { files: [file], alone: runsAlone(file), most, area: area(file, root), order: isSlow ? '1' : '2' }
+  const path = relative(root, file)
+  const order = waiting.test(path) ? '0' : slow.test(path) ? '1' : '2'
+  const most = order === '2' ? FILES_PER_PROCESS : 2
+  return { files: [file], alone: runsAlone(file), most, area: area(file, root), order }
 }
 
 const area = (file, root) => relative(root, file).split('/').slice(0, 2).join('/')

@@ -30,6 +30,11 @@ t.test('quotes the files of the demo', async (t) => {
     const path = file === 'svc.yaml' ? 'demo/svc.yaml' : `demo/shop/${file}`
     t.ok(readFileSync(join(root, path), 'utf8').includes(code), path)
   }
+  const oauth = readFileSync(join(root, 'docs/oauth.md'), 'utf8')
+  const reports = readFileSync(join(root, 'demo/reports/server.js'), 'utf8')
+  const [, quoted = ''] = /## A client on a server\n.*?```js\n(.*?)^```$/ms.exec(oauth) ?? []
+  t.ok(quoted.length > 500)
+  for (const part of quoted.split('\n\n').slice(1)) t.ok(reports.includes(part.trim()), part)
   const [, client = ''] = /^ {2}```yaml\n(.*?)^ {2}```$/ms.exec(tutorial) ?? []
   t.ok(readFileSync(join(root, 'demo/svc.yaml'), 'utf8').includes(client.replace(/^ {2}/gm, '')))
 })
