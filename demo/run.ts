@@ -56,7 +56,7 @@ function start(name: string, args: readonly string[], env: Record<string, string
 }
 
 /** Starts svc with a configuration, a database of its own and a user. */
-function startSvc(name: string, file: string, { name: fullName, email, password }: DemoUser): void {
+async function startSvc(name: string, file: string, { name: fullName, email, password }: DemoUser): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-demo-'))
   folders.push(folder)
   const env = {
@@ -69,7 +69,7 @@ function startSvc(name: string, file: string, { name: fullName, email, password 
     env: { ...process.env, ...env },
     input: `${password}\n`,
   })
-  if (created.status !== 0) throw new Error(`${name}: ${created.stderr}`)
+  if (created.status !== 0) await fail(`${name}: ${created.stderr}`)
   start(name, ['src/main.ts'], env)
 }
 
@@ -104,8 +104,8 @@ for (const name of ['client', 'guard']) {
   if (built.status !== 0) await fail(`@svc/${name} could not be built.`)
 }
 await serveStartPage(ada, grace)
-startSvc('svc', 'svc.yaml', ada)
-startSvc('Partner Ltd', 'partner.yaml', grace)
+await startSvc('svc', 'svc.yaml', ada)
+await startSvc('Partner Ltd', 'partner.yaml', grace)
 await Promise.all([answers('http://localhost:8000/health/ready'), answers('http://127.0.0.1:8010/health/ready')])
 start('the API', ['demo/shop/api.js'])
 start('the shop', ['demo/shop/gateway.js'])

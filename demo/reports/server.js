@@ -61,11 +61,11 @@ app.get('/sign-in', async (request, reply) => {
 
 app.get('/callback', async (request, reply) => {
   const { pending } = request.session
-  // Nobody asked to sign in here, or the user denied it.
+  // The sign-in did not start here, or the user denied it.
   if (!pending || request.query.error) return reply.redirect('/')
   const checks = { pkceCodeVerifier: pending.verifier, expectedState: pending.state }
   const tokens = await client.authorizationCodeGrant(svc, new URL(request.url, ownUrl), checks)
-  // A new session, so that nobody who knew the old one is signed in.
+  // A new session id, in case someone else knows the old one.
   await request.session.regenerate()
   request.session.user = tokens.claims()
   request.session.accessToken = tokens.access_token

@@ -48,7 +48,7 @@ async function ask(question: string): Promise<string | null> {
   try {
     return await new Promise((resolve, reject) => {
       lines.question(question, resolve)
-      // Ctrl+C and Ctrl+D are no answers.
+      // Ctrl+C and Ctrl+D abort the command.
       lines.once('close', () => reject(new CommandError('Aborted.')))
     })
   } finally {

@@ -61,7 +61,7 @@ if (hasChromium(t))
           `(cd "${root}" && npm run --silent $1:pack -- --pack-destination "${checkout}")`,
         )
     const env = { ...process.env, PORT: String(ports[8000]) }
-    /** Runs a command that stays, in a terminal of its own. */
+    /** Starts a command that keeps running. */
     const start = async (cwd: string, text: string, isReady: () => Promise<boolean>) => {
       const child = spawn('bash', ['-euo', 'pipefail', '-c', command(text)], { cwd, env })
       let output = ''

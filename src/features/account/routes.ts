@@ -25,7 +25,7 @@ async function statesFor(request: FastifyRequest, user: User): Promise<PageData[
   )
   return Object.fromEntries(
     Object.entries<AccountState>(Object.assign({}, ...found))
-      // Nothing to count is nothing to say.
+      // A section without entries has no badge.
       .filter(([, state]) => state !== 0)
       .map(([name, state]) =>
         typeof state === 'number'

@@ -89,7 +89,7 @@ export const questions: readonly Question[] = [
       if (value === 'pages') return null
       if (!isOrigin(value)) return 'must be pages, or an origin without a path, such as https://app.example.com'
       if (!isPlainHost(new URL(value).hostname)) return 'must have a host name of letters, digits, dots and hyphens'
-      if (new URL(value).protocol !== new URL(url).protocol) return 'must use http or https, as svc does'
+      if (new URL(value).protocol !== new URL(url).protocol) return 'must use the same scheme as svc'
       return areSameSite(new URL(url), new URL(value))
         ? null
         : 'must share a domain with svc, such as app.example.com and auth.example.com: browsers send the session cookie to no other site'

@@ -6,6 +6,14 @@ export const gateway = '172.30.83.1'
 /** A fixed network, so that svc can trust the gateway and nothing else. */
 const network = `ipam: { config: [{ subnet: 172.30.83.0/24, gateway: ${gateway} }] }`
 
+const service = (owner: string, port: string): string => `services:
+  svc:
+    image: \${SVC_IMAGE:-svc}
+    restart: unless-stopped
+    user: "${owner}" # the owner of the secrets
+    ports: ["127.0.0.1:\${SVC_PORTS:-${port}}:8000"]
+`
+
 const hardening = `    # Longer than svc takes to stop. The image has a health check.
     stop_grace_period: 30s
     read_only: true
@@ -26,13 +34,7 @@ const withServices = (
 # SVC_PORTS=8000-8001 docker compose up --detach --wait --scale svc=2
 name: svc
 
-services:
-  svc:
-    image: \${SVC_IMAGE:-svc}
-    restart: unless-stopped
-    user: "${owner}" # the owner of the secrets
-    ports: ["127.0.0.1:\${SVC_PORTS:-${port}}:8000"]
-    environment:
+${service(owner, port)}    environment:
       SVC_CONFIG: /etc/svc/svc.yaml
       REDIS_URL: redis://redis:6379
     # A directory: a mounted file would keep its old content when an editor replaces it.
@@ -92,13 +94,7 @@ const alone = (owner: string, port: string, volumes: string): string => `# svc b
 # Changes of svc.yaml and of the secrets take effect within two seconds.
 name: svc
 
-services:
-  svc:
-    image: \${SVC_IMAGE:-svc}
-    restart: unless-stopped
-    user: "${owner}" # the owner of the secrets
-    ports: ["127.0.0.1:\${SVC_PORTS:-${port}}:8000"]
-    environment: { SVC_CONFIG: /etc/svc/svc.yaml }
+${service(owner, port)}    environment: { SVC_CONFIG: /etc/svc/svc.yaml }
     # Directories: a mounted file would keep its old content when an editor replaces it.
     volumes: [${volumes}]
 ${hardening}

@@ -30,9 +30,9 @@ export async function init(terminal: Terminal, options: Options): Promise<void> 
   for (const check of checks) print(lineOf(check))
   const isHealthy = checks.every(({ status }) => status !== 'error')
   if (!isHealthy) process.exitCode = 1
-  // svc creates a new embedded database. Any other may belong to a server that runs.
-  const isNew =
-    outcomes.get('svc.yaml') === 'wrote' && checks.some(({ message }) => message.includes('does not exist yet'))
+  // An existing database may belong to a running server.
+  const { file } = loaded.config.database
+  const isNew = outcomes.get('svc.yaml') === 'wrote' && file !== null && !existsSync(file)
   const link = isHealthy && isNew ? invitationLink(answers, place) : null
   print('')
   print('Next:')

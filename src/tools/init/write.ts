@@ -29,7 +29,7 @@ export async function write(directory: string, file: PlannedFile, { mayReplace, 
     makeFolder(directory, dirname(path), owner)
     const outcome = await outcomeOf(path, file, mayReplace)
     if (outcome === 'wrote' || outcome === 'replaced') {
-      // A new file in place of the old one: svc never reads a half, and no link leads elsewhere.
+      // A new file in place of the old one: svc never reads an incomplete file, and a link is not followed.
       const temporary = `${path}.${process.pid}.new`
       writeFileSync(temporary, file.text, { mode: file.isSecret ? 0o600 : 0o644, flag: 'wx' })
       renameSync(temporary, path)

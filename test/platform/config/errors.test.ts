@@ -85,9 +85,9 @@ t.test('warns about valid values that will not work as expected', (t) => {
     t.same(warningsOf(`theme: { logo: "${logo}" }`), [])
   }
   t.same(warningsOf('theme: { colors: { accent: "#7fe0c9", accent-dark: "#7fe0c9", text: red } }'), [
-    'svc.yaml:1: theme.colors.accent: accent on surface has a contrast of 1.5:1 in light mode, and people need 4.5:1',
-    'svc.yaml:1: theme.colors.accent: accent on background has a contrast of 1.4:1 in light mode, and people need 4.5:1',
-    'svc.yaml:1: theme.colors.accent: accent-text on accent has a contrast of 1.5:1 in light mode, and people need 4.5:1',
+    'svc.yaml:1: theme.colors.accent: accent on surface has a contrast of 1.5:1 in light mode; it needs at least 4.5:1',
+    'svc.yaml:1: theme.colors.accent: accent on background has a contrast of 1.4:1 in light mode; it needs at least 4.5:1',
+    'svc.yaml:1: theme.colors.accent: accent-text on accent has a contrast of 1.5:1 in light mode; it needs at least 4.5:1',
   ])
   t.match(warningsOf('theme: { colors: { accent: "#0b6b5a" } }'), [
     /accent on surface .* in dark mode/,

@@ -12,7 +12,7 @@ t.test('starts with the written files, and the link of the administrator leads t
   t.equal(done.code, 0, done.stderr)
   const [, path = ''] = /# http:\/\/localhost:\d+(\/\S+)/.exec(done.stdout) ?? []
   const again = await runCli(words, { cwd })
-  t.notMatch(again.stdout, '/oauth/invitation/', 'the second run invites nobody')
+  t.notMatch(again.stdout, '/oauth/invitation/', 'the second run does not invite again')
 
   const svc = await startMain(t, { cwd, env: { PORT: new URL(url).port } })
   const browser = new ScriptlessBrowser(remoteBrowser(url, { origin: url, xsrf: false }))

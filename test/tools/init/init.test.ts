@@ -114,7 +114,7 @@ t.test('rejects options that svc could not work with, and writes nothing', async
     [[...production, '--database=postgresql'], /works only with Compose/],
     [[...production, '--frontend=https://app.example.org'], /--frontend must share a domain/],
     [[...production, '--url=https://a.github.io', '--frontend=https://b.github.io'], /must share a domain/],
-    [[...production, '--frontend=http://app.example.com'], /must use http or https, as svc does/],
+    [[...production, '--frontend=http://app.example.com'], /must use the same scheme as svc/],
     [['--yes', '--url=https://example.com', mail, '--frontend=https://notexample.com'], /must share a domain/],
     [[...production, '--admin=Ada'], /--admin must be an email address/],
     [[...production, '--deploy=helm', '--proxy=nginx'], /cannot be combined/],
@@ -205,7 +205,7 @@ t.test('changes nothing when it runs again, unless a person agrees', async (t) =
   writeFileSync(join(folder, 'svc.yaml'), `${reading(folder).text('svc.yaml')}\n# mine\n`)
   const kept = await init(words)
   t.match(kept.output, /^kept .*svc\.yaml: has other content/m)
-  t.match(reading(folder).text('svc.yaml'), '# mine', 'nobody was there to agree')
+  t.match(reading(folder).text('svc.yaml'), '# mine', 'the file stays without an answer')
   t.strictSame((await init([...words, '--yes'], ['y'])).asked, [], '--yes asks nothing')
   await init(words, ['n'])
   t.match(reading(folder).text('svc.yaml'), '# mine')

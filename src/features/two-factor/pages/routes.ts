@@ -43,7 +43,7 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
   ): Promise<FastifyReply> {
     const backHref = withReturn(section, returnTo)
     if ((await factorOf(request))?.confirmed) return reply.redirect(backHref, 303)
-    // Opening the page from a page of svc starts the setup. It is not confirmed then, and changes nothing for the account.
+    // A link on a page of svc starts the setup, which has no effect until a code confirms it.
     const isOwnLink = request.method === 'GET' && opensFromOwnPage(request.headers)
     const started = await setupOf(visitOf(request))
     if (!started && isOwnLink) await enable(visitOf(request), requireUser(request), 'none')

@@ -47,7 +47,7 @@ export function themeWarnings({ theme: { colors } }: Config): Finding[] {
       if (own === undefined || contrast === null || contrast >= minimum) return []
       const where = mode === 1 ? 'in dark mode' : 'in light mode'
       const rounded = Math.floor(contrast * 10) / 10
-      const message = `${front} on ${back} has a contrast of ${rounded}:1 ${where}, and people need ${minimum}:1`
+      const message = `${front} on ${back} has a contrast of ${rounded}:1 ${where}; it needs at least ${minimum}:1`
       return [{ path: ['theme', 'colors', own], message }]
     })
   })
