@@ -12,6 +12,8 @@ const [begin, end] = [
 
 /** Events that no page shows. */
 const others = {
+  client_blocked: 'Host of unregistered clients blocked',
+  client_unblocked: 'Host of unregistered clients unblocked',
   key_rotated: 'Signing key created',
   user_deleted: 'Account deleted',
   user_invited: 'Invitation sent',

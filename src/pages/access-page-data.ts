@@ -8,6 +8,8 @@ export interface AccessPageData {
       /** Target of the form that disconnects it. */
       action: string
       name: string
+      /** What a client that nobody registered calls itself. */
+      claim: string | null
       /** What it may do, in words. */
       scopes: readonly string[]
       createdAt: string

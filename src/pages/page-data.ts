@@ -174,6 +174,9 @@ export interface PageData extends AccountPageData, AccessPageData {
   consent: {
     action: string
     client: string
+    /** Whether nobody registered the client. Its name is then its host, and `claim` is what it calls itself. */
+    isUnregistered?: boolean
+    claim?: string | null
     /** Host that the browser continues to; null for an app on the same device. */
     host: string | null
     /** Whether the request comes from a device that shows a code. */

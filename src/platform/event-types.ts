@@ -3,6 +3,8 @@ export const eventTypes = [
   'account_claimed',
   'account_unlocked',
   'admin_read',
+  'client_blocked',
+  'client_unblocked',
   'confirmation_code_sent',
   'consent_given',
   'consent_revoked',
@@ -94,7 +96,7 @@ export const isProven = (type: string): boolean => outcomeOf(type) === 'success'
 
 /** Returns the type of the webhook messages about an event, such as `user.password_changed`. */
 export const messageType = (event: EventType): string =>
-  event === 'key_rotated' ? 'key.rotated' : `user.${event.replace(/^user_/, '')}`
+  /^(?:client|key)_/.test(event) ? event.replace('_', '.') : `user.${event.replace(/^user_/, '')}`
 
 /**
  * Tests whether an entry of `webhooks[].events` matches an event. The entry is the type of the messages, the name of the

@@ -12,11 +12,19 @@ const at = '2026-11-22T10:00:00.000000Z'
 const shop: Application = {
   action: '/account/applications/1/disconnect',
   name: 'The Web Shop',
+  claim: null,
   scopes: ['Know who you are', 'See your orders'],
   createdAt: at,
   expiresAt: null,
 }
-const hostileApplication = { ...shop, action: hostile, name: hostile + long, scopes: [hostile + long], expiresAt: at }
+const hostileApplication = {
+  ...shop,
+  action: hostile,
+  name: hostile + long,
+  claim: hostile + long,
+  scopes: [hostile + long],
+  expiresAt: at,
+}
 
 const token: Token = {
   action: '/account/tokens/1/revoke',

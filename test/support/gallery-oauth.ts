@@ -47,6 +47,22 @@ export const oauthStates: Readonly<Record<string, (reply: FastifyReply) => Fasti
     return reply.page('consent', consent)
   },
   'consent-bare': (reply) => reply.page('consent', { ...consent, host: null, scopes: [] }),
+  'consent-unregistered': (reply) =>
+    reply.page('consent', {
+      ...consent,
+      client: 'agents.example',
+      host: 'agents.example',
+      claim: 'Example Agent',
+      isUnregistered: true,
+    }),
+  'consent-unregistered-local': (reply) =>
+    reply.page('consent', {
+      ...consent,
+      client: 'editor.example',
+      host: null,
+      claim: 'Example Code Editor',
+      isUnregistered: true,
+    }),
   'consent-hostile': (reply) => {
     showApplication(reply, hostileApplication)
     return reply.page('consent', {

@@ -436,7 +436,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -463,8 +463,8 @@ export interface paths {
     };
     "/admin/v1/clients": {
         /**
-         * List the configured OAuth clients
-         * @description In the order of the configuration, without secrets.
+         * List the OAuth clients
+         * @description Those of the configuration in its order, then the unregistered clients that got tokens, at most 1,000 of them and the latest first. Without secrets.
          */
         get: {
             responses: {
@@ -479,7 +479,7 @@ export interface paths {
     };
     "/admin/v1/clients/{client_id}": {
         /**
-         * Show a configured OAuth client
+         * Show an OAuth client
          * @description All settings. `has_secret` tells whether there is a secret.
          */
         get: {
@@ -490,12 +490,60 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description All settings of a configured OAuth client, without its secret. */
+                /** @description All settings of an OAuth client, without its secret. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["AdminClientDetails"];
                     };
                 };
+            };
+        };
+    };
+    "/admin/v1/blocked-client-hosts": {
+        /**
+         * List the hosts whose unregistered clients are blocked
+         * @description Without those of `oauth.client_id_metadata.blocked_hosts` in the configuration.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminBlockedHost"][];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/blocked-client-hosts/{host}": {
+        /**
+         * Block the unregistered clients of a host
+         * @description svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire.
+         */
+        put: {
+            parameters: {
+                path: {
+                    /** @description A host such as `app.example.com`, without a port. */
+                    host: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+        /**
+         * Unblock the unregistered clients of a host
+         * @description Tokens of its clients work again unless they have expired.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description A host such as `app.example.com`, without a port. */
+                    host: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
             };
         };
     };
@@ -1959,7 +2007,17 @@ export interface paths {
 }
 export interface components {
     schemas: {
-        /** @description A configured OAuth client. */
+        /** @description A host whose unregistered clients svc refuses. */
+        AdminBlockedHost: {
+            /** @description The host. Its subdomains are blocked too. */
+            host: string;
+            /**
+             * Format: date-time
+             * @description When it was blocked.
+             */
+            blocked_at: string;
+        };
+        /** @description An OAuth client. */
         AdminClient: {
             /** @description The client_id. */
             client_id: string;
@@ -1979,8 +2037,17 @@ export interface components {
             redirect_uris: string[];
             /** @description Whether svc skips the consent page. */
             first_party: boolean;
+            /** @description Whether the configuration has the client. Others identify themselves by the URL of a metadata document. */
+            registered: boolean;
+            /** @description What an unregistered client calls itself. Null for registered clients. */
+            claimed_name: string | null;
+            /**
+             * Format: date-time
+             * @description When an unregistered client last got a token. Null for registered clients.
+             */
+            last_used_at: string | null;
         };
-        /** @description All settings of a configured OAuth client, without its secret. */
+        /** @description All settings of an OAuth client, without its secret. */
         AdminClientDetails: {
             /** @description The client_id. */
             client_id: string;
@@ -2000,6 +2067,15 @@ export interface components {
             redirect_uris: string[];
             /** @description Whether svc skips the consent page. */
             first_party: boolean;
+            /** @description Whether the configuration has the client. Others identify themselves by the URL of a metadata document. */
+            registered: boolean;
+            /** @description What an unregistered client calls itself. Null for registered clients. */
+            claimed_name: string | null;
+            /**
+             * Format: date-time
+             * @description When an unregistered client last got a token. Null for registered clients.
+             */
+            last_used_at: string | null;
             /** @description Whether a secret or its hash is configured. */
             has_secret: boolean;
         } & {
@@ -2612,8 +2688,10 @@ export interface components {
         AuthorizedClient: {
             /** @description The client id. */
             id: string;
-            /** @description The name for people. */
+            /** @description The name for people; the host of a client that nobody registered. */
             name: string;
+            /** @description What a client that nobody registered calls itself. Null for registered clients. */
+            claimed_name: string | null;
         };
         BeginProviderFlowRequest: {
             /** @description A path of the front end to continue to. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Feature } from '../../contract/feature.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import { connectedApplications } from './applications/authorizations.ts'
 import {
   countPersonalTokens,
@@ -8,6 +9,7 @@ import {
   deletePersonalTokens,
   listPersonalTokens,
 } from './applications/store.ts'
+import { pruneDocuments } from './client-documents/store.ts'
 import { ownScopes } from './clients/scopes.ts'
 import { skipsConsent } from './protocol/grants.ts'
 import { deleteRecordsOf } from './records/ended-store.ts'
@@ -18,7 +20,12 @@ async function pruneOAuth({ oauth, database, clock }: FastifyInstance): Promise<
   await oauth.statusLists.prune()
   await oauth.resealRecords()
   await deleteExpiredPersonalTokens(database, clock.now())
+  await pruneDocuments(database, clock.now())
 }
+
+/** Tests whether some clients need the consent of users. */
+const asksForConsent = (config: Config): boolean =>
+  config.oauth.client_id_metadata.enabled || config.clients.some((client) => !skipsConsent(client, config))
 
 export const oauthFeature = {
   routes: [() => import('./routes.ts')],
@@ -26,11 +33,12 @@ export const oauthFeature = {
   revokeGrants: deleteRecordsOf,
   revokeAuthorizations: deleteAuthorizations,
   commands: async () => {
-    const [{ clientCommands }, { keyCommands }] = await Promise.all([
+    const [{ clientCommands }, { blockCommands }, { keyCommands }] = await Promise.all([
       import('./clients/commands.ts'),
+      import('./client-documents/commands.ts'),
       import('./keys/commands.ts'),
     ])
-    return [...clientCommands, ...keyCommands]
+    return [...clientCommands, ...blockCommands, ...keyCommands]
   },
   jobs: (app) => [{ name: 'prune-oauth', every: 3_600_000, run: () => pruneOAuth(app) }],
   gauges: ({ oauth }, metrics) => {
@@ -41,7 +49,7 @@ export const oauthFeature = {
   },
   services: async (app) => (await import('./decorate.ts')).addOAuth(app),
   accountPages: (config) => [
-    ...(config.clients.some((client) => !skipsConsent(client, config)) ? (['applications'] as const) : []),
+    ...(asksForConsent(config) ? (['applications'] as const) : []),
     ...(ownScopes(config).length > 0 ? (['personal-tokens'] as const) : []),
   ],
   accountStates: async ({ app }, { id }) => ({

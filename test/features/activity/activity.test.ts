@@ -84,8 +84,8 @@ t.test('shows many events on pages of 25, in a stable order', async (t) => {
 })
 
 t.test('has a description for every event of a user', async (t) => {
-  // Keys and invitations belong to no user, and a deleted user has no pages.
-  const unseen = ['key_rotated', 'user_deleted', 'user_invited']
+  // Hosts, keys and invitations belong to no user, and a deleted user has no pages.
+  const unseen = ['client_blocked', 'client_unblocked', 'key_rotated', 'user_deleted', 'user_invited']
   t.same(
     eventTypes.filter((type) => catalogueOf('en')[`event.${type}`] === undefined),
     unseen,

@@ -158,3 +158,16 @@ table('clients: logo and links', [
   [machine('secret: s, tos_uri: http://a.example/terms'), 'clients[0].tos_uri', /an https URL/],
   [machine('secret: s, policy_uri: "javascript:alert(1)"'), 'clients[0].policy_uri', /an https URL/],
 ])
+
+const unregistered = (text: string) => `scopes: { read: Read }\noauth: { client_id_metadata: { ${text} } }`
+
+table('clients that nobody registered', [
+  [unregistered('scopes: [read, openid, roles]')],
+  [unregistered('scopes: [write]'), 'oauth.client_id_metadata.scopes[0]', /key of scopes.*found "write"/],
+  [unregistered('scopes: ["svc:admin"]'), 'oauth.client_id_metadata.scopes[0]', /found "svc:admin"/],
+  [unregistered('scopes: ["*"]'), 'oauth.client_id_metadata.scopes[0]', /found "\*"/],
+  [unregistered('enabled: true, allowed_hosts: []'), 'oauth.client_id_metadata.allowed_hosts', /null for every host/],
+  [unregistered('allowed_hosts: ["https://a.example"]'), 'oauth.client_id_metadata.allowed_hosts[0]', /a host/],
+  [unregistered('cache: 2d'), 'oauth.client_id_metadata.cache', /at most 1d/],
+  [unregistered('max_size: 1'), 'oauth.client_id_metadata.max_size', /1024/],
+])

@@ -21,6 +21,7 @@ const direct: Readonly<Record<string, string>> = {
   'platform/workers/link.ts': 'passes the counters of the primary process to the workers',
   'platform/workers/messages.ts': 'describes the counts that processes exchange',
   'platform/workers/shared-counters.ts': 'counts for all workers in the primary process',
+  'features/oauth/client-documents/client-documents.ts': 'only some requests of a route fetch a document',
   'features/oauth/clients/client-limits.ts': 'counts failures only',
   'features/oauth/protocol/pending-limits.ts': 'counts records of oidc-provider',
   'features/oauth/protocol/patches/device-flow.ts': 'counts wrong codes only, and the polls of a device',

@@ -1,13 +1,32 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { notFound } from '../../../platform/errors.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
+import { wireDate } from '../../../identity/wire-date.ts'
+import { notFound, validationFailed } from '../../../platform/errors.ts'
 import { Type } from '../../../platform/json-schema.ts'
-import { clientDetails, clientFacts } from '../../oauth/clients/client-facts.ts'
-import { reads } from './request.ts'
-import { AdminClient, ClientDetails } from './schemas.ts'
+import { block, hostOfText, unblock } from '../../oauth/client-documents/blocks.ts'
+import { listBlockedHosts } from '../../oauth/client-documents/store.ts'
+import { findClient, listClients } from '../../oauth/clients/client-facts.ts'
+import { adminOrigin, changes, reads } from './request.ts'
+import { AdminClient, BlockedHost, ClientDetails } from './schemas.ts'
+import { databaseOf } from './still-administrator.ts'
 
 const tags = ['Administration']
 
-/** The configured OAuth clients. They contain no data of users. */
+const HostParams = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 253, description: 'A host such as `app.example.com`, without a port.' }),
+})
+
+const gone = Type.Null({ description: 'Done, or already so.' })
+
+function requireHost({ host: text }: { host: string }): string {
+  const host = hostOfText(text)
+  if (host === null) {
+    throw validationFailed({ host: ['The host must be a name such as app.example.com, without a port.'] })
+  }
+  return host
+}
+
+/** The OAuth clients, and the hosts whose unregistered clients svc refuses. They contain no data of users. */
 const clients: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/admin/v1/clients',
@@ -16,12 +35,13 @@ const clients: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'adminListClients',
         tags,
-        summary: 'List the configured OAuth clients',
-        description: 'In the order of the configuration, without secrets.',
+        summary: 'List the OAuth clients',
+        description:
+          'Those of the configuration in its order, then the unregistered clients that got tokens, at most 1,000 of them and the latest first. Without secrets.',
         response: { 200: Type.Array(AdminClient) },
       },
     },
-    async () => app.config.current().clients.map(clientFacts),
+    async () => listClients(app),
   )
 
   app.get(
@@ -31,17 +51,73 @@ const clients: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'adminGetClient',
         tags,
-        summary: 'Show a configured OAuth client',
+        summary: 'Show an OAuth client',
         description: 'All settings. `has_secret` tells whether there is a secret.',
         params: Type.Object({ client_id: Type.String({ maxLength: 255, description: 'The client_id.' }) }),
         response: { 200: ClientDetails },
       },
     },
     async (request) => {
-      const { client_id } = request.params
-      const client = app.config.current().clients.find((one) => one.client_id === client_id)
+      const client = await findClient(app, request.params.client_id)
       if (!client) throw notFound('Client not found.')
-      return clientDetails(client)
+      return client
+    },
+  )
+
+  app.get(
+    '/admin/v1/blocked-client-hosts',
+    {
+      config: reads,
+      schema: {
+        operationId: 'adminListBlockedHosts',
+        tags,
+        summary: 'List the hosts whose unregistered clients are blocked',
+        description: 'Without those of `oauth.client_id_metadata.blocked_hosts` in the configuration.',
+        response: { 200: Type.Array(BlockedHost) },
+      },
+    },
+    async () => {
+      const hosts = await listBlockedHosts(app.database)
+      return hosts.map(({ host, createdAt }) => ({ host, blocked_at: wireDate(createdAt) }))
+    },
+  )
+
+  app.put(
+    '/admin/v1/blocked-client-hosts/:host',
+    {
+      config: { ...changes, alsoAnswers: [422] },
+      schema: {
+        operationId: 'adminBlockHost',
+        tags,
+        summary: 'Block the unregistered clients of a host',
+        description:
+          'svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire.',
+        params: HostParams,
+        response: { 204: gone },
+      },
+    },
+    async (request, reply) => {
+      await block(databaseOf(visitOf(request)), adminOrigin(request), requireHost(request.params))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/admin/v1/blocked-client-hosts/:host',
+    {
+      config: { ...changes, alsoAnswers: [422] },
+      schema: {
+        operationId: 'adminUnblockHost',
+        tags,
+        summary: 'Unblock the unregistered clients of a host',
+        description: 'Tokens of its clients work again unless they have expired.',
+        params: HostParams,
+        response: { 204: gone },
+      },
+    },
+    async (request, reply) => {
+      await unblock(databaseOf(visitOf(request)), adminOrigin(request), requireHost(request.params))
+      return reply.code(204).send(null)
     },
   )
 }

@@ -151,16 +151,29 @@ const client = {
   scopes: Type.Array(Type.String(), { description: 'The scopes.' }),
   redirect_uris: Type.Array(Type.String(), { description: 'The redirect URIs.' }),
   first_party: Type.Boolean({ description: 'Whether svc skips the consent page.' }),
+  registered: Type.Boolean({
+    description:
+      'Whether the configuration has the client. Others identify themselves by the URL of a metadata document.',
+  }),
+  claimed_name: Type.Union([Type.String(), Type.Null()], {
+    description: 'What an unregistered client calls itself. Null for registered clients.',
+  }),
+  last_used_at: nullableDate('When an unregistered client last got a token. Null for registered clients.'),
 }
 
-export const AdminClient = Type.Object(client, { title: 'AdminClient', description: 'A configured OAuth client.' })
+export const AdminClient = Type.Object(client, { title: 'AdminClient', description: 'An OAuth client.' })
+
+export const BlockedHost = Type.Object(
+  { host: text('The host. Its subdomains are blocked too.'), blocked_at: date('When it was blocked.') },
+  { title: 'AdminBlockedHost', description: 'A host whose unregistered clients svc refuses.' },
+)
 
 export const ClientDetails = Type.Object(
   { ...client, has_secret: Type.Boolean({ description: 'Whether a secret or its hash is configured.' }) },
   {
     title: 'AdminClientDetails',
     additionalProperties: true,
-    description: 'All settings of a configured OAuth client, without its secret.',
+    description: 'All settings of an OAuth client, without its secret.',
   },
 )
 

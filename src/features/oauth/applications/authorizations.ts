@@ -5,6 +5,8 @@ import { recordEvent } from '../../../identity/events.ts'
 import { wireDate } from '../../../identity/wire-date.ts'
 import { notFound } from '../../../platform/errors.ts'
 import type { Static } from '../../../platform/json-schema.ts'
+import { claimedName } from '../client-documents/document.ts'
+import { findDocuments } from '../client-documents/store.ts'
 import { grantedPermissions } from '../interaction/consent-scopes.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
@@ -23,12 +25,17 @@ export async function connectedApplications(
   const current = config.current()
   const registry = oauthServer.registry()
   const authorizations = await listAuthorizations(database, oauthServer.seal, userId, clock.now())
-  return authorizations.flatMap(({ id, clientId, scopes, claims, createdAt, expiresAt }) => {
+  const unregistered = authorizations.map(({ clientId }) => clientId).filter((id) => registry.isDocument(id))
+  const documents = await findDocuments(database, unregistered)
+  const claims = new Map(documents.map((document) => [document.client_id, claimedName(document)]))
+  return authorizations.flatMap(({ id, clientId, scopes, claims: asked, createdAt, expiresAt }) => {
     const client = registry.client(clientId)
-    if (!client || skipsConsent(client, current)) return []
+    if (client ? skipsConsent(client, current) : !registry.isDocument(clientId)) return []
     const dates = { created_at: wireDate(createdAt), expires_at: wireDate(expiresAt) }
-    const permissions = grantedPermissions(clientId, { scopes, claims }, registry)
-    return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], permissions, ...dates }]
+    const permissions = grantedPermissions(clientId, { scopes, claims: asked }, registry)
+    const { name } = registry.application(clientId)
+    const shown = { id: clientId, name, claimed_name: claims.get(clientId) ?? null }
+    return [{ id, client: shown, scopes: [...scopes], permissions, ...dates }]
   })
 }
 

@@ -31,6 +31,7 @@ const applicationPages: FastifyPluginAsync = async (app) => {
       const applications = entries.map(({ id, client, permissions, created_at, expires_at }) => ({
         action: `${path}/${id}/disconnect`,
         name: client.name,
+        claim: client.claimed_name,
         scopes: inPageOrder(config, permissions).map((name) => describeScope(config, name, language)),
         createdAt: created_at,
         expiresAt: expires_at,

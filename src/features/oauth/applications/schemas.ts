@@ -50,7 +50,10 @@ export const Authorization = Type.Object(
     client: Type.Object(
       {
         id: Type.String({ description: 'The client id.' }),
-        name: Type.String({ description: 'The name for people.' }),
+        name: Type.String({ description: 'The name for people; the host of a client that nobody registered.' }),
+        claimed_name: Type.Union([Type.String(), Type.Null()], {
+          description: 'What a client that nobody registered calls itself. Null for registered clients.',
+        }),
       },
       { title: 'AuthorizedClient', description: 'An application.' },
     ),

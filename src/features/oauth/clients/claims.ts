@@ -1,6 +1,6 @@
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
-import type { RegisteredClient } from './clients.ts'
+import type { Registry } from './clients.ts'
 
 /** Claims by scope (OpenID Connect Core section 5.4). */
 export const claimsByScope = {
@@ -15,11 +15,18 @@ const servedClaims: ReadonlySet<string> = new Set([...Object.values(claimsByScop
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Tests whether a client may ask for a claim on its own: one that nobody registered only with a scope that it can get. */
+const mayAskFor = (registry: Registry, clientId: string | undefined) => (claim: string) => {
+  const scope = scopeOfClaim(claim)
+  const isLimited = scope !== undefined && registry.isDocument(clientId)
+  return servedClaims.has(claim) && !(isLimited && !registry.documents.scopes.includes(scope))
+}
+
 /**
- * Returns a `claims` parameter without the members that svc does not know; undefined if none is left (OpenID Connect Core
- * section 5.5). Returns malformed text unchanged, which the library rejects.
+ * Returns a `claims` parameter without the members that svc does not know or the client may not ask for; undefined if none is
+ * left (OpenID Connect Core section 5.5). Returns malformed text unchanged, which the library rejects.
  */
-export function settledClaims(text: string): string | undefined {
+export function settledClaims(text: string, registry: Registry, clientId: string | undefined): string | undefined {
   let claims: unknown
   try {
     claims = JSON.parse(text)
@@ -28,9 +35,10 @@ export function settledClaims(text: string): string | undefined {
   }
   if (!isObject(claims)) return text
   const members = Object.entries(claims).filter(([name]) => name === 'userinfo' || name === 'id_token')
+  const isKnown = mayAskFor(registry, clientId)
   const known = members.map(([name, asked]) => [
     name,
-    isObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([claim]) => servedClaims.has(claim))) : asked,
+    isObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([claim]) => isKnown(claim))) : asked,
   ])
   return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
 }
@@ -44,10 +52,10 @@ export const scopeOfClaim = (claim: string): string | undefined =>
  * if the client may see it, otherwise the subject: users choose their names freely, and some clients look accounts up
  * by this claim. The role is for clients that list the scope `roles`.
  */
-export function claimsOf(user: User, client: RegisteredClient | undefined, scope: string) {
+export function claimsOf(user: User, registry: Registry, clientId: string | undefined, scope: string) {
   const sub = String(user.id)
   const isVerified = user.email_verified_at !== null
-  const roles = client?.scopes.includes('roles') ? [user.role] : undefined
+  const roles = registry.listedScopes(clientId).includes('roles') ? [user.role] : undefined
   return {
     sub,
     name: user.name,
@@ -67,11 +75,12 @@ export function claimsOf(user: User, client: RegisteredClient | undefined, scope
 export function idTokenClaimsOf(
   config: Config,
   user: User,
-  client: RegisteredClient | undefined,
+  registry: Registry,
+  clientId: string | undefined,
   scope: string,
   asked: object = {},
 ) {
-  const all = claimsOf(user, client, scope)
-  if (client?.id_token_claims ?? config.oauth.id_token_claims) return all
+  const all = claimsOf(user, registry, clientId, scope)
+  if (registry.client(clientId)?.id_token_claims ?? config.oauth.id_token_claims) return all
   return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), sub: all.sub }
 }

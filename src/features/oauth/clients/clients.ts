@@ -2,7 +2,8 @@ import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Application } from '../../../pages/continuation.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { sha256Hex } from '../../../platform/crypto/hash.ts'
-import { registeredScopes } from './scopes.ts'
+import { DocumentPolicy, hostOf } from '../client-documents/policy.ts'
+import { openidScopes, registeredScopes, servedScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
 /** Client from the YAML file. */
@@ -76,12 +77,14 @@ const ownMetadata = (client_id: string, name: string): ClientMetadata => ({
   redirect_uris: [],
 })
 
-/** The clients of one configuration. */
+/** The clients of one configuration: those that it registers, and those that it accepts by their metadata documents. */
 export class Registry {
+  readonly documents: DocumentPolicy
   readonly #clients: ReadonlyMap<string, RegisteredClient>
   /** Metadata of the clients, and of svc's own, by their id. */
   readonly metadata: ReadonlyMap<string, ClientMetadata>
   readonly #targets: ReadonlyMap<string, Targets>
+  readonly #documentTargets: Targets
   readonly #otherTargets: Targets
   readonly #audiences: ReadonlySet<string>
   readonly #refreshTtl: number
@@ -102,6 +105,10 @@ export class Registry {
       ...config.clients.map((client): [string, Targets] => [client.client_id, targetsOf(config, client)]),
       [firstPartyClient, targetsOf(config, firstParty)],
     ])
+    this.documents = new DocumentPolicy(config)
+    const { scopes } = this.documents
+    const identity = servedScopes.filter((scope) => scopes.includes(scope))
+    this.#documentTargets = targetsOf(config, { scopes: [...scopes], audience: null, access_token_ttl: null, identity })
     this.#otherTargets = targetsOf(config, undefined)
     this.#audiences = new Set([
       ...[...this.#targets.values(), this.#otherTargets].map(([own]) => own.audience),
@@ -109,6 +116,7 @@ export class Registry {
     ])
   }
 
+  /** A registered client. */
   client(id: string | undefined): RegisteredClient | undefined {
     return id === undefined ? undefined : this.#clients.get(id)
   }
@@ -118,11 +126,22 @@ export class Registry {
     return this.#origins.has(origin)
   }
 
-  /** How pages show a client. */
+  /** Tests for a client that nobody registered, and that svc accepts by its metadata document. */
+  isDocument(id: string | undefined): id is string {
+    return id !== undefined && !this.#clients.has(id) && this.documents.accepts(id)
+  }
+
+  /** Scopes of APIs and `roles` that a client can get. */
+  listedScopes(id: string | undefined): readonly string[] {
+    if (!this.isDocument(id)) return this.client(id)?.scopes ?? []
+    return this.documents.scopes.filter((scope) => !openidScopes.some((one) => one === scope))
+  }
+
+  /** How pages show a client. One that nobody registered has the name of its host, which its documents cannot choose. */
   application(id: string): Application {
     const client = this.client(id)
     return {
-      name: client?.name ?? id,
+      name: client?.name ?? (this.isDocument(id) ? hostOf(id) : id),
       logo: client?.logo_uri ?? null,
       termsHref: client?.tos_uri ?? null,
       privacyHref: client?.policy_uri ?? null,
@@ -130,7 +149,7 @@ export class Registry {
   }
 
   has(id: string): boolean {
-    return this.metadata.has(id)
+    return this.metadata.has(id) || this.isDocument(id)
   }
 
   /** Tests whether a client belongs to svc or to the operator, not to a third party. */
@@ -140,6 +159,7 @@ export class Registry {
 
   /** APIs that a client may request tokens for. */
   targets(id: string | undefined): Targets {
+    if (this.isDocument(id)) return this.#documentTargets
     return (id === undefined ? undefined : this.#targets.get(id)) ?? this.#otherTargets
   }
 
@@ -150,6 +170,7 @@ export class Registry {
 
   /** Lifetime of a client's refresh tokens, in milliseconds. 0 if the client gets none. */
   refreshTtl(id: string | undefined): number {
+    if (this.isDocument(id)) return this.#refreshTtl
     const client = this.client(id)
     return client?.grants.includes('refresh_token') ? (client.refresh_token_ttl ?? this.#refreshTtl) : 0
   }
@@ -161,7 +182,7 @@ export class Registry {
 
   /** API scopes of a client, limited to those of the resources that a request names. */
   apiScopes(id: string | undefined, resources?: unknown): string[] {
-    const scopes = this.client(id)?.scopes ?? []
+    const scopes = this.listedScopes(id)
     if (resources === undefined) return [...scopes]
     const named = namedTargets(this.targets(id), resources)
     return scopes.filter((scope) => named.some(({ tokenScopes }) => tokenScopes.has(scope)))

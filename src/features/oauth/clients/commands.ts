@@ -8,7 +8,7 @@ import {
 import { jsonOption, printRecord, printRows } from '../../../contract/command-output.ts'
 import { nearest } from '../../../platform/config/nearest.ts'
 import { randomId } from '../../../platform/crypto/random.ts'
-import { clientDetails, clientFacts } from './client-facts.ts'
+import { findClient, listClients } from './client-facts.ts'
 import { secretHash } from './clients.ts'
 
 const options = { json: jsonOption } as const satisfies CommandOptions
@@ -16,15 +16,15 @@ const options = { json: jsonOption } as const satisfies CommandOptions
 type Input = CommandInput<typeof options>
 
 async function list(context: CommandContext, { options: { json } }: Input): Promise<void> {
-  const columns = ['client_id', 'name', 'type', 'authentication', 'grants', 'scopes'] as const
-  const rows = context.config.current().clients.map(clientFacts)
+  const columns = ['client_id', 'name', 'type', 'authentication', 'grants', 'scopes', 'last_used_at'] as const
+  const rows = await listClients(context)
   printRows(context, rows, { json, columns, empty: 'No clients are configured.' })
 }
 
 async function show(context: CommandContext, { options: { json }, arguments: [id = ''] }: Input): Promise<void> {
-  const { clients } = context.config.current()
-  const client = clients.find(({ client_id }) => client_id === id)
+  const client = await findClient(context, id)
   if (!client) {
+    const { clients } = context.config.current()
     const near = nearest(
       id,
       clients.map(({ client_id }) => client_id),
@@ -33,7 +33,7 @@ async function show(context: CommandContext, { options: { json }, arguments: [id
       `Unknown client ${id}.${near ? ` Did you mean ${near}?` : ''}\nList the clients: svc client:list`,
     )
   }
-  printRecord(context, clientDetails(client), json)
+  printRecord(context, client, json)
 }
 
 async function makeSecret({ print }: CommandContext): Promise<void> {
@@ -46,13 +46,14 @@ async function makeSecret({ print }: CommandContext): Promise<void> {
 export const clientCommands = [
   command({
     name: 'client:list',
-    summary: 'List the configured OAuth clients without secrets',
+    summary: 'List the configured OAuth clients, and the unregistered ones that got tokens, without secrets',
+    details: 'Only unregistered clients have a time of their last use. Those are clients of oauth.client_id_metadata.',
     options,
     run: list,
   }),
   command({
     name: 'client:show',
-    summary: 'Show a configured OAuth client without its secret',
+    summary: 'Show an OAuth client without its secret',
     arguments: [{ name: 'client_id', description: 'The client_id', required: true }],
     options,
     run: show,

@@ -10,6 +10,12 @@ export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as 
 /** Scopes besides those of APIs. `roles` is only for clients that list it. */
 export const servedScopes = [...openidScopes, 'roles'] as const
 
+/** Scopes about the user that a client can get, apart from APIs: `roles` only if it lists it. */
+export const identityScopes = (listed: readonly string[]): string[] => [
+  ...openidScopes,
+  ...listed.filter((scope) => scope === 'roles'),
+]
+
 /** All scopes of `scopes` and `apis`. */
 export const registeredScopes = ({ scopes, apis }: Config): Set<string> =>
   new Set([...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)])

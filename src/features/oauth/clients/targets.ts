@@ -1,7 +1,7 @@
 import type { Config } from '../../../platform/config/schema.ts'
 import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Algorithm } from '../keys/jwk.ts'
-import { openidScopes, servedScopes } from './scopes.ts'
+import { identityScopes, servedScopes } from './scopes.ts'
 
 /** API that an access token is for. Each token has one. */
 export interface Target {
@@ -28,17 +28,20 @@ export type Targets = readonly [Target, ...Target[]]
 export const resourceOf = (audience: string): string =>
   URL.canParse(audience) ? audience : `urn:svc:audience:${encodeURIComponent(audience)}`
 
-const identityScopes: ReadonlySet<string> = new Set(servedScopes)
+const served: ReadonlySet<string> = new Set(servedScopes)
 
 /** What the targets of a client depend on. */
-type TargetClient = Pick<Config['clients'][number], 'scopes' | 'audience' | 'access_token_ttl'>
+interface TargetClient extends Pick<Config['clients'][number], 'scopes' | 'audience' | 'access_token_ttl'> {
+  /** Scopes about the user that it can get. Default: those of every client. */
+  identity?: readonly string[]
+}
 
 /** Targets of a client: its own audience, and each API with a scope that it lists. */
 export function targetsOf(config: Config, client: TargetClient | undefined): Targets {
   const { oauth } = config
   const listed = client?.scopes ?? []
   const ttl = client?.access_token_ttl ?? oauth.access_token_ttl
-  const identity = [...openidScopes, ...listed.filter((scope) => scope === 'roles')]
+  const identity = client?.identity ?? identityScopes(listed)
   const apis = Object.entries(config.apis).map(([name, api]): Target => {
     const scopes = listed.filter((scope) => api.scopes.includes(scope))
     return {
@@ -54,7 +57,7 @@ export function targetsOf(config: Config, client: TargetClient | undefined): Tar
   })
   const audience = client?.audience ?? oauth.audience
   const taken = new Set(apis.flatMap(({ scopes }) => scopes))
-  const scopes = listed.filter((scope) => !taken.has(scope) && !identityScopes.has(scope))
+  const scopes = listed.filter((scope) => !taken.has(scope) && !served.has(scope))
   const own: Target = {
     name: null,
     resource: resourceOf(audience),

@@ -21,7 +21,7 @@ export function consentScopes(details: Details, config: Config, registry: Regist
 function askedClaims({ params, prompt }: Details, registry: Registry): string[] {
   const { missingOIDCClaims: claims } = prompt.details
   const asked: unknown[] = Array.isArray(claims) ? claims : []
-  const mayReadRole = registry.client(String(params.client_id))?.scopes.includes('roles')
+  const mayReadRole = registry.listedScopes(String(params.client_id)).includes('roles')
   return asked.flatMap((claim) => scopeOfClaim(String(claim)) ?? []).filter((scope) => scope !== 'roles' || mayReadRole)
 }
 

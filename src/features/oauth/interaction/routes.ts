@@ -74,7 +74,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       // The user may have changed since consent was requested, or signed in again.
       const isOther = signedIn !== null && details.session?.accountId !== String(signedIn.user.id)
       if (details.prompt.name === 'login' || isOther) return login(provider, details, request, reply)
-      return consentPage(details, request, reply)
+      return consentPage(provider, details, request, reply)
     },
   )
 
@@ -129,7 +129,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
       const { user, rowId: session } = signedIn
-      const client = { clientId, clientName: (await provider.Client.find(clientId))?.clientName }
+      const client = { clientId, name: registry.application(clientId).name }
       await saveConsent(app, { user, session, client, scopes, origin: eventContext(request) })
       const result = { consent: { grantId } }
       request.session.answeredAuthorization = { uid: details.uid, clientId }
@@ -231,7 +231,12 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
     return reply.page('error', finishedPage(app.config.current(), textsOf(request), client), 404)
   }
 
-  async function consentPage(details: Details, request: FastifyRequest, reply: FastifyReply) {
+  async function consentPage(
+    provider: Protocol['provider'],
+    details: Details,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) {
     const signedIn = signedInOf(request)
     const returnTo = `/oauth/interaction/${details.uid}`
     const config = app.config.current()
@@ -243,13 +248,18 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
     }
     const { client_id, redirect_uri } = details.params
     const { registry } = await oauthServer.current()
-    const application = registry.application(String(client_id))
+    const clientId = String(client_id)
+    const application = registry.application(clientId)
     showApplication(reply, application)
     if (typeof redirect_uri === 'string') allowApp(reply, redirect_uri)
+    const isUnregistered = registry.isDocument(clientId)
     return reply.page('consent', {
       action: returnTo,
       client: application.name,
-      host: hostOf(redirect_uri),
+      claim: isUnregistered ? ((await provider.Client.find(clientId))?.clientName ?? null) : null,
+      isUnregistered,
+      // Nobody knows which program listens on a port, so its number means nothing.
+      host: isUnregistered && isLoopback(redirect_uri) ? null : hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
       scopes: consentScopes(details, config, registry, languageOf(request)),
@@ -294,6 +304,8 @@ const isTheirs = ({ session }: Details, signedIn: SignedIn | null): signedIn is 
 /** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
 const isNewSignIn = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
+
+const isLoopback = (uri: unknown): boolean => typeof uri === 'string' && uri.startsWith('http:')
 
 function hostOf(uri: unknown): string | null {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return null

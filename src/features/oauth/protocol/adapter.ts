@@ -24,6 +24,8 @@ export interface AdapterParts {
   lookups: Lookups
   clock: Clock
   registry: Registry
+  /** Client that nobody registered, by its metadata document. */
+  findDocumentClient: (id: string) => Promise<AdapterPayload | undefined>
   config: Config
   /** Storage of short-lived records instead of the database; null without Redis. */
   redis: RedisRecords | null
@@ -186,8 +188,8 @@ export class RecordAdapter implements Adapter {
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     const { lookups } = this.#parts
-    // The library knows all clients from its configuration.
-    if (this.#kind === 'Client') return undefined
+    // The library knows the registered clients from its configuration.
+    if (this.#kind === 'Client') return this.#parts.findDocumentClient(id)
     if (isCookieRecord(this.#kind, id)) return this.#findInCookie(id)
     const key = recordId(this.#kind, id)
     if (this.#redis) return this.#payloadOf(await this.#redis.find(key))

@@ -4,6 +4,7 @@ import type { User } from '../../../identity/user.ts'
 import { deriveSecret } from '../../../platform/crypto/keys.ts'
 import type { OutboundFetch } from '../../../platform/http/outbound.ts'
 import { acrValues, type Factors } from '../authentication-context.ts'
+import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import { resourceIndicators } from '../clients/choose-target.ts'
 import { claimsByScope, claimsOf, idTokenClaimsOf } from '../clients/claims.ts'
 import { servedScopes } from '../clients/scopes.ts'
@@ -29,12 +30,15 @@ export interface ProtocolParts extends AdapterParts {
   /** Private keys. The first one of each algorithm signs. */
   keys: readonly PrivateJwk[]
   statusLists: StatusLists
+  documents: ClientDocuments
   fetch: OutboundFetch
   cookies: Cookies
   findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
   /** Second factors of a user. */
   factorsOf: (user: User) => Promise<Factors>
 }
+
+const originOf = (uri: string): string | undefined => URL.parse(uri)?.origin
 
 const seconds = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
 const years = 10 * 365 * 86_400
@@ -70,7 +74,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     assertJwtClientAuthClaimsAndHeader: checkAssertion,
     clientDefaults: { id_token_signed_response_alg: 'RS256' },
     pkce: {
-      required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,
+      required: (_ctx, { clientAuthMethod, clientId }) =>
+        clientAuthMethod === 'none' || registry.client(clientId)?.fapi === true || registry.isDocument(clientId),
     },
     cookies: {
       names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
@@ -83,6 +88,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     acceptQueryParamAccessTokens: false,
     // The library publishes the authentication methods of the token endpoint only. These endpoints accept the same.
     discovery: {
+      client_id_metadata_document_supported: config.oauth.client_id_metadata.enabled || undefined,
       // Initiating User Registration via OpenID Connect section 5.
       prompt_values_supported: ['none', ...policy.map(({ name }) => name)],
       ...Object.fromEntries(
@@ -100,10 +106,10 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       return {
         accountId: sub,
         claims: (use: string, scope: string, asked?: object) => {
-          const client = registry.client(ctx.oidc.client?.clientId)
+          const { clientId } = ctx.oidc.client ?? {}
           return use === 'id_token'
-            ? idTokenClaimsOf(config, user, client, scope, asked)
-            : claimsOf(user, client, scope)
+            ? idTokenClaimsOf(config, user, registry, clientId, scope, asked)
+            : claimsOf(user, registry, clientId, scope)
         },
       }
     },
@@ -112,13 +118,15 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) => {
+      if (registry.isDocument(token.clientId)) await parts.documents.noteUse(token.clientId)
       const claims =
         token.kind === 'ClientCredentials'
           ? { gty: 'client_credentials' }
           : { gid: token.grantId, ...originClaims(ctx, token), ...(await userClaims(parts, token)) }
       return { scopes: [...token.scopes], ...claims, ...(await statusOf(parts.statusLists, token, claims)) }
     },
-    clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
+    clientBasedCORS: (_ctx, origin, { clientId, redirectUris = [] }) =>
+      registry.client(clientId)?.cors_origins.includes(origin) ?? redirectUris.some((uri) => originOf(uri) === origin),
     interactions: {
       policy,
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
@@ -134,7 +142,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       introspection: { enabled: true, allowedPolicy: () => false },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       resourceIndicators: resourceIndicators(registry),
-      rpInitiatedLogout: { enabled: true, ...logoutPages },
+      rpInitiatedLogout: { enabled: true, ...logoutPages(registry) },
       backchannelLogout: { enabled: true },
       pushedAuthorizationRequests: { enabled: true },
       dPoP: { enabled: true, nonceSecret: deriveSecret(app.secret[0] ?? '', 'dpop-nonce'), requireNonce: checkProof },

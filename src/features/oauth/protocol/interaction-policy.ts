@@ -73,6 +73,11 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
       return isAsked ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
     }),
   )
+  consent?.checks.add(
+    new Check('unregistered', 'nobody registered the client', 'consent_required', ({ oidc: { client, result } }) =>
+      registry.isDocument(client?.clientId) && !result?.consent ? REQUEST_PROMPT : NO_NEED_TO_PROMPT,
+    ),
+  )
   // Shows the consent page to clients without consent too, because that page explains the error.
   consent?.checks.add(
     new Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {

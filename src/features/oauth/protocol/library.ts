@@ -6,6 +6,7 @@ import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { CookieRecords } from './cookie-records.ts'
 import { registerGrants } from './custom-grants.ts'
+import { findDocumentClient } from './document-client.ts'
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
@@ -13,7 +14,7 @@ import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
 import { UserInfo, type UserInfoParts } from './user-info.ts'
 
-type LibraryParts = Omit<ProtocolParts & PatchParts, 'cookieRecords' | 'pending'> & {
+type LibraryParts = Omit<ProtocolParts & PatchParts, 'cookieRecords' | 'pending' | 'findDocumentClient'> & {
   metrics: Metrics | null
   sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
   findLiveWithGrant: UserInfoParts['findLiveWithGrant']
@@ -33,6 +34,7 @@ export function buildProvider(given: LibraryParts): Library {
     ...given,
     cookieRecords: new CookieRecords(config.app.secret, app.cookies, app.clock),
     pending: new PendingLimits(app),
+    findDocumentClient: findDocumentClient(given),
   }
   const provider = new Provider(config.app.url, configurationOf(parts))
   provider.proxy = true

@@ -9,6 +9,7 @@ import { inBatches } from '../../../platform/database/batches.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { type FindOptions, findLiveToken, type LiveToken } from '../alive.ts'
 import type { Factors } from '../authentication-context.ts'
+import { ClientDocuments } from '../client-documents/client-documents.ts'
 import { ClientLimits } from '../clients/client-limits.ts'
 import { Registry } from '../clients/clients.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
@@ -63,6 +64,8 @@ export class OAuthServer {
   readonly #redis: RedisRecords | null
   /** Limits of failed client authentications. */
   readonly limits: ClientLimits
+  /** Clients that nobody registered. */
+  readonly documents: ClientDocuments
   #resealAt: number
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
@@ -77,6 +80,7 @@ export class OAuthServer {
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
+    this.documents = new ClientDocuments(app)
     this.statusLists = new StatusLists({
       app,
       seal: this.seal,
@@ -142,7 +146,8 @@ export class OAuthServer {
 
   /** Loads the library before the first request if there are clients. Without clients, a server rarely needs it. */
   async prepare(): Promise<void> {
-    if (this.#app.config.current().clients.length === 0) return
+    const { clients, oauth } = this.#app.config.current()
+    if (clients.length === 0 && !oauth.client_id_metadata.enabled) return
     await this.current().catch((error) => this.#app.log.error({ err: error }, 'the OAuth server is not available'))
   }
 
@@ -168,8 +173,22 @@ export class OAuthServer {
   /** The token of these claims; null if it ended. */
   #liveOf(claims: AccessTokenClaims, options: FindOptions = {}): Promise<LiveToken | null> | null {
     const registry = this.registry()
-    if (!registry.hasAudience(claims.aud)) return null
-    return findLiveToken(this.#app, (id) => registry.has(id), claims, options)
+    const { aud, client_id } = claims
+    if (!registry.hasAudience(aud)) return null
+    const live = findLiveToken(this.#app, (id) => registry.has(id), claims, options)
+    return registry.isDocument(client_id) ? this.#ifAccepted(client_id, live) : live
+  }
+
+  async #ifAccepted(clientId: string, live: Promise<LiveToken | null>): Promise<LiveToken | null> {
+    const [found, isAccepted] = await Promise.all([live, this.#accepts(clientId)])
+    return isAccepted ? found : null
+  }
+
+  /** Tests whether svc accepts tokens of a client. */
+  async #accepts(clientId: string): Promise<boolean> {
+    const registry = this.registry()
+    if (!registry.has(clientId)) return false
+    return !registry.isDocument(clientId) || !(await this.documents.isBlocked(clientId))
   }
 
   /** The token of these claims, if APIs may accept it. svc's own API answers 403 until the user verifies their address. */
@@ -234,6 +253,7 @@ export class OAuthServer {
         provider,
         claimsOf: (token) => this.#claimsOf(token),
         activeOf: (claims) => this.#activeOf(claims),
+        accepts: (clientId) => this.#accepts(clientId),
       })
     const { provider, ...own } = buildProvider({
       introspectionOf,
@@ -250,6 +270,7 @@ export class OAuthServer {
       limits: this.limits,
       keys: this.#keySet().private,
       statusLists: this.statusLists,
+      documents: this.documents,
       fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
       counters: this.#app.counters,

@@ -7,7 +7,7 @@ import type { Tracing } from '../../../platform/observability/tracing/tracing.ts
 
 /**
  * Outbound requests of the library to URLs of clients: to public addresses, to the ranges of `outbound.allow_private`,
- * and to any address for the URLs of clients with `allow_private_addresses`.
+ * and to any address for the URLs of registered clients with `allow_private_addresses`.
  */
 export function clientFetch(
   { clients, outbound }: Config,
@@ -15,32 +15,27 @@ export function clientFetch(
   log: Pick<FastifyBaseLogger, 'warn'>,
 ): OutboundFetch {
   const ranges = new AddressRanges(outbound.allow_private)
-  const named = new Set(
-    clients
-      .filter((client) => client.allow_private_addresses)
-      .flatMap(({ jwks_uri, backchannel_logout_uri }) => [jwks_uri, backchannel_logout_uri])
-      .filter((uri) => uri !== undefined && uri !== null)
-      .map((uri) => new URL(uri).href),
-  )
+  const ownerOf = (href: string) =>
+    clients.find((client) =>
+      [client.jwks_uri, client.backchannel_logout_uri].some((uri) => uri && new URL(uri).href === href),
+    )
   const fetch = outboundFetch(
     () => outbound,
-    (address, url) => ranges.has(address) || named.has(url.href),
+    (address, url) => ranges.has(address) || ownerOf(url.href)?.allow_private_addresses === true,
   )
-  // The clients belong to the operator, who may correlate their logs with those of svc.
-  const traced = tracedFetch(fetch, tracing, true)
+  // Registered clients belong to the operator, who may correlate their logs with those of svc.
+  const toClient = tracedFetch(fetch, tracing, true)
+  const toStranger = tracedFetch(fetch, tracing, false)
   return async (input, init) => {
+    const { origin, pathname, href } = new URL(input instanceof Request ? input.url : input)
+    const owner = ownerOf(href)
     try {
-      return await traced(input, init)
+      return await (owner ? toClient : toStranger)(input, init)
     } catch (error) {
-      const { origin, pathname, href } = new URL(input instanceof Request ? input.url : input)
-      const owner = clients.find((client) =>
-        [client.jwks_uri, client.backchannel_logout_uri].some((uri) => uri && new URL(uri).href === href),
-      )
       const reason = error instanceof Error ? error.message : String(error)
       const isRefused = error instanceof UnreachableAddress
-      const key = isRefused
-        ? `clients[client_id=${owner?.client_id}].allow_private_addresses or outbound.allow_private`
-        : null
+      const own = owner ? `clients[client_id=${owner.client_id}].allow_private_addresses or ` : ''
+      const key = isRefused ? `${own}outbound.allow_private` : null
       const facts = { client: owner?.client_id ?? null, url: origin + pathname, reason, config_key: key }
       log.warn(
         facts,

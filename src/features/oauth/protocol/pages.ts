@@ -101,20 +101,21 @@ const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'limit
 }
 
 /** Pages of sign-out (OpenID Connect RP-Initiated Logout section 2). */
-export const logoutPages = {
+export const logoutPages = (registry: Registry) => ({
   logoutSource: (ctx: KoaContextWithOIDC) => {
     const { signedIn } = requestFactsOf(ctx.req)
+    const { client } = ctx.oidc
     respondWithPage(ctx, 'logout', {
       action: '/oauth/logout/confirm',
       secret: secretOf(ctx),
-      client: ctx.oidc.client?.clientName ?? null,
+      client: client ? registry.application(client.clientId).name : null,
       user: signedIn?.user.email ?? null,
     })
   },
   postLogoutSuccessSource: (ctx: KoaContextWithOIDC) => {
     respondWithPage(ctx, 'logged-out', { href: startPage(requestFactsOf(ctx.req).request.server.config.current()) })
   },
-}
+})
 
 /** Replaces descriptions that do not say what is wrong. */
 const clearer: Readonly<Record<string, string>> = {

@@ -82,7 +82,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     ...issued,
     refresh_token: refreshToken,
     id_token: scopes.includes('openid')
-      ? await idTokenOf(ctx, idTokenClaimsOf(config, user, registered, facts.scope), facts)
+      ? await idTokenOf(ctx, idTokenClaimsOf(config, user, registry, client.clientId, facts.scope), facts)
       : undefined,
     scope: scopes.join(' '),
   }

@@ -2,6 +2,7 @@ import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
 import { type Advice, logAdvice } from '../../../platform/http/advice.ts'
 import { requestFactsOf } from './browser.ts'
+import { RefusedDocumentClient } from './document-client.ts'
 import { causeOf } from './refusal-causes.ts'
 
 /** Error of the library: what the client receives, and a detail for the log. */
@@ -37,14 +38,12 @@ export function logRefusals(provider: Provider): void {
   }
 }
 
-function adviceFor(
-  ctx: KoaContextWithOIDC,
-  { name, error, error_description, error_detail, scope }: Refusal,
-  client: string | null,
-): Advice {
+function adviceFor(ctx: KoaContextWithOIDC, refusal: Refusal, client: string | null): Advice {
+  const { name, error, error_description, error_detail, scope } = refusal
   const of = (key: string) => (client === null ? 'clients' : `clients[client_id=${client}].${key}`)
   const told = error_description ?? error
   const { params = {} } = ctx.oidc
+  if (refusal instanceof RefusedDocumentClient) return { key: refusal.key, message: error_detail ?? told }
   if (error === 'invalid_grant' && params.grant_type === 'refresh_token')
     return { key: null, message: `the refresh token was refused: ${causeOf(ctx, error_detail)}` }
   if (error_detail === 'client not found')

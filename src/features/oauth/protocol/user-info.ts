@@ -53,13 +53,13 @@ export class UserInfo {
   }
 
   #claims(claims: AccessTokenClaims, user: User, record: OauthRecordRow): object | null {
-    const client = this.#parts.registry.client(claims.client_id)
+    const { registry } = this.#parts
     const asked = new Set(claims.scope?.split(' '))
-    if (!client || !asked.has('openid')) return null
+    if (!registry.has(claims.client_id) || !asked.has('openid')) return null
     const granted = scopesOf(record, this.#parts.seal.open<StoredGrant>(record), claims)
     if (!granted) return null
     const scopes = granted.filter((scope) => asked.has(scope))
-    const all: Record<string, unknown> = claimsOf(user, client, scopes.join(' '))
+    const all: Record<string, unknown> = claimsOf(user, registry, claims.client_id, scopes.join(' '))
     return Object.fromEntries(scopes.flatMap(namesOf).map((name) => [name, all[name]]))
   }
 }

@@ -21,7 +21,7 @@ interface Consent {
   user: User
   /** Id of the session's row. */
   session: string
-  client: { clientId: string; clientName?: string | undefined }
+  client: { clientId: string; name: string }
   scopes: readonly string[]
   origin: EventContext
 }
@@ -36,12 +36,10 @@ interface ConsentParts {
  * Remembers that the user allowed the client these scopes, records it, and mails a notice if a scope is new. Throws 401
  * if the session ended or was renewed meanwhile.
  */
-export function saveConsent(
-  parts: ConsentParts,
-  { user, session, client: { clientId, clientName }, scopes, origin }: Consent,
-): Promise<void> {
+export function saveConsent(parts: ConsentParts, { user, session, client, scopes, origin }: Consent): Promise<void> {
   const { database } = parts
   const { id: userId } = user
+  const { clientId } = client
   return database.transaction(async (tx) => {
     if (!(await lockAndCheckAccount(database, tx, userId, { session }))) throw unauthenticated()
     let added = 0
@@ -56,6 +54,6 @@ export function saveConsent(
       data: { client_id: clientId, scopes: scopes.join(' ') },
     })
     if (added === 0) return
-    await notify(parts, tx, origin, user, 'application_authorized', { application: clientName ?? clientId })
+    await notify(parts, tx, origin, user, 'application_authorized', { application: client.name })
   })
 }

@@ -35,6 +35,8 @@ const rules: readonly Rule[] = [
 /** Rules for the client registry. */
 export const clientChecks: readonly ((config: Config, sink: Sink) => void)[] = [
   idsAreUnique,
+  unregisteredGetKnownScopes,
+  unregisteredHaveHosts,
   (config, sink) => {
     for (const [index, client] of config.clients.entries()) {
       const report: Report = (key, message) => sink(['clients', index, ...[key].flat()], message)
@@ -229,11 +231,33 @@ function exchangeNamesClients({ exchange, grants }: Client, report: Report, { cl
   }
 }
 
+const unregistered = ['oauth', 'client_id_metadata']
+
+function unregisteredGetKnownScopes(config: Config, sink: Sink): void {
+  const known = grantableScopes(config)
+  for (const [index, scope] of config.oauth.client_id_metadata.scopes.entries()) {
+    if (known.has(scope)) continue
+    const expected = `a key of scopes, a scope of an API in apis, or one of ${OPENID_SCOPES.join(', ')}`
+    sink([...unregistered, 'scopes', index], `must be ${expected} (found "${scope}")`)
+  }
+}
+
+function unregisteredHaveHosts({ oauth }: Config, sink: Sink): void {
+  const { enabled, allowed_hosts } = oauth.client_id_metadata
+  if (!enabled || allowed_hosts?.length !== 0) return
+  const path = [...unregistered, 'allowed_hosts']
+  sink(path, 'must have an entry, or be null for every host; to accept no client, set enabled to false')
+}
+
+/** Scopes about the user, of `scopes` and of the APIs in `apis`. */
+export const grantableScopes = ({ scopes, apis }: Config): ReadonlySet<string> =>
+  new Set([...OPENID_SCOPES, ...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)])
+
 function scopesExist({ scopes }: Client, report: Report, config: Config): void {
-  const known = new Set([...Object.keys(config.scopes), ...Object.values(config.apis).flatMap((api) => api.scopes)])
+  const known = grantableScopes(config)
   for (const [index, scope] of scopes.entries()) {
     if (scope === '*') report(['scopes', index], 'must not be *; list each scope')
-    else if (!known.has(scope) && !OPENID_SCOPES.includes(scope) && scope !== adminScope) {
+    else if (!known.has(scope) && scope !== adminScope) {
       report(
         ['scopes', index],
         `must be a key of scopes, a scope of an API in apis, ${adminScope}, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,

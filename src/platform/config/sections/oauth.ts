@@ -1,12 +1,53 @@
 import { ALGORITHMS, clients } from './clients.ts'
 import { clientsDirectory } from './files.ts'
-import { choice, duration, entry, flag, list, named, nullable, section, text } from './kinds.ts'
+import { choice, duration, entry, flag, integer, list, named, nullable, section, text } from './kinds.ts'
 import { userClaims } from './user-claims.ts'
 
 const SCOPE_NAMES = {
   pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
   expected: 'printable ASCII without spaces, quotes and backslashes',
 }
+
+const hosts = (description: string) =>
+  list(text({ format: 'stateful-host', description: 'A host with an optional port. `*` matches any part of it.' }), {
+    default: [],
+    example: ['*.example.com'],
+    description,
+  })
+
+const clientIdMetadata = section(
+  'Clients that nobody registered, such as MCP clients and agents: their client_id is the https URL of a document about them (Client ID Metadata Document). svc asks the user each time. docs/guides/mcp.md describes them.',
+  {
+    enabled: flag({ default: false, description: 'Whether such clients may ask users for access.' }),
+    allowed_hosts: nullable(
+      hosts('The hosts of documents that svc accepts. By default those of every host with a public address.'),
+    ),
+    blocked_hosts: hosts(
+      'Hosts whose clients svc refuses, and whose tokens it no longer accepts. svc client:block does the same without a change of the file.',
+    ),
+    redirect_hosts: hosts(
+      'Hosts that may receive the user for clients of other hosts. Without an entry, redirect URIs are on the host of the document or on loopback.',
+    ),
+    cache: duration({
+      default: '1h',
+      max: '1d',
+      description:
+        'How long svc uses a document before it fetches it again. The Cache-Control of the document can shorten this to a minute. While its host is down, svc uses a document for up to a day.',
+    }),
+    max_size: integer({
+      default: 10_240,
+      minimum: 1_024,
+      maximum: 262_144,
+      description: 'The maximum size of a document in bytes.',
+    }),
+    scopes: list(text({ description: 'A scope.' }), {
+      default: ['openid'],
+      example: ['openid', 'offline_access', 'orders:read'],
+      description:
+        'All scopes that such clients can get: those of scopes and apis, and openid, profile, email, offline_access and roles. They get this part of what they ask for, if the user allows it.',
+    }),
+  },
+)
 
 /** The OAuth 2.0 and OpenID Connect server and its client registry. */
 export const oauthSections = {
@@ -101,6 +142,7 @@ export const oauthSections = {
       description:
         'Whether a sign-out that an application requests needs no confirmation of the user, if it comes with the ID token of the current session and a registered post_logout_redirect_uri. A client can set it for itself.',
     }),
+    client_id_metadata: clientIdMetadata,
     key_rotation: duration({
       default: '90d',
       description:

@@ -102,6 +102,16 @@ export type OauthStatusEntry = Prisma.OauthStatusEntryModel
  */
 export type OauthConsent = Prisma.OauthConsentModel
 /**
+ * Model OauthClientDocument
+ * The metadata document of a client that nobody registered, as svc fetched it last.
+ */
+export type OauthClientDocument = Prisma.OauthClientDocumentModel
+/**
+ * Model OauthBlockedHost
+ * A host whose clients with a metadata document svc refuses, with its subdomains.
+ */
+export type OauthBlockedHost = Prisma.OauthBlockedHostModel
+/**
  * Model OauthPersonalToken
  * A personal access token: a JWT that its user requested. The row lists and revokes it.
  */

@@ -19,6 +19,8 @@ interface IntrospectionParts {
   claimsOf(token: string): Promise<AccessTokenClaims | null>
   /** The token of these claims; null if it ended. */
   activeOf(claims: AccessTokenClaims): Promise<LiveToken | null>
+  /** Tests whether svc accepts tokens of a client. */
+  accepts(clientId: string): Promise<boolean>
 }
 
 /** State of a token (RFC 7662 section 2.2). */
@@ -126,9 +128,10 @@ export class Introspection {
 
   /** State of a refresh token, without abilities and `token_type`: no API may accept it. */
   async #refreshToken(client: RegisteredClient, text: string): Promise<TokenState | null> {
-    const { provider, registry, app } = this.#parts
+    const { provider, app } = this.#parts
     const token = await provider.RefreshToken.find(text)
-    if (!token?.isValid || !registry.has(token.clientId ?? '') || !isVisible(client, token.clientId)) return null
+    if (!token?.isValid || !isVisible(client, token.clientId)) return null
+    if (!(await this.#parts.accepts(token.clientId ?? ''))) return null
     const { accountId = '', clientId, grantId = '', scope, exp, iat, sid, jkt } = token
     const [user, grant] = await Promise.all([
       app.lookups.user(BigInt(accountId)),

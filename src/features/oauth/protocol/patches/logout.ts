@@ -81,7 +81,8 @@ export function adaptLogout(provider: Provider, parts: SessionParts & { registry
   /** Tests whether the client may skip the page, and proves by an ID token that it belongs to this session. */
   function isProven({ session, client, params, entities }: KoaContextWithOIDC['oidc']): boolean {
     const hint = entities.IdTokenHint?.payload
-    const skips = registry.client(client?.clientId)?.skip_logout_confirmation ?? config.oauth.skip_logout_confirmation
+    const asked = registry.client(client?.clientId)?.skip_logout_confirmation ?? config.oauth.skip_logout_confirmation
+    const skips = asked && !registry.isDocument(client?.clientId)
     if (!skips || !session?.accountId || !client || !hint || params?.post_logout_redirect_uri === undefined)
       return false
     // Only some clients get `sid`. The ID token of another one must be from after the sign-in.

@@ -49,14 +49,19 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     if (!params || (route !== 'token' && !asking.has(route))) return
     if (typeof params.acr_values === 'string') params.acr_values = settledAcrValues(params.acr_values)
     if (typeof body?.acr_values === 'string') body.acr_values = settledAcrValues(body.acr_values)
-    if (typeof params.claims === 'string') params.claims = settledClaims(params.claims)
-    if (typeof body?.claims === 'string') body.claims = settledClaims(body.claims)
+    if (typeof params.claims === 'string') params.claims = settledClaims(params.claims, registry, clientId)
+    if (typeof body?.claims === 'string') body.claims = settledClaims(body.claims, registry, clientId)
     const resource = settledResource(params.resource || body?.resource || undefined, registry.targets(clientId))
     params.resource = resource
     if (body && resource !== undefined) body.resource = resource
     const asked = trimmed(params.scope || body?.scope)
     const isMachine = route === 'token' && params.grant_type === 'client_credentials'
-    if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))
+    // The library drops offline_access without this prompt (OpenID Connect Core section 11), and svc asks these clients anyway.
+    if (asking.has(route) && registry.isDocument(clientId) && !params.request_uri) {
+      params.prompt ||= body?.prompt || 'consent'
+      if (body) body.prompt = params.prompt
+    }
+    if (asked) set(allowedPart(asked, clientId, route) ?? insteadOfNothing(asked, params))
     // A pushed request already has its scopes.
     else if (isMachine) set(registry.apiScopes(clientId, resource).join(' ') || undefined)
     else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId, resource))
@@ -68,11 +73,16 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     }
   }
 
-  /** Known scopes, or null for none. The library rejects values that are not a list of scopes. */
-  function withoutUnknown(asked: unknown): unknown {
+  /**
+   * Known scopes, or null for none; of a client that nobody registered, those that it can get. The library rejects values that
+   * are not a list of scopes.
+   */
+  function allowedPart(asked: unknown, clientId: string | undefined, route: string): unknown {
     if (typeof asked !== 'string' || !isScopeList(asked)) return asked
-    const scopes = asked.split(' ').filter((name) => known.has(name))
-    return scopes.length > 0 ? scopes.join(' ') : null
+    const isLimited = asking.has(route) && registry.isDocument(clientId)
+    const allowed = isLimited ? new Set(registry.documents.scopes) : known
+    const scopes = asked.split(' ').filter((name) => allowed.has(name))
+    return scopes.length > 0 ? scopes.join(' ') : isLimited ? asked : null
   }
 }
 

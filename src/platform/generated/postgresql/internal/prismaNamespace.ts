@@ -409,6 +409,8 @@ export const ModelName = {
   OauthDenial: 'OauthDenial',
   OauthStatusEntry: 'OauthStatusEntry',
   OauthConsent: 'OauthConsent',
+  OauthClientDocument: 'OauthClientDocument',
+  OauthBlockedHost: 'OauthBlockedHost',
   OauthPersonalToken: 'OauthPersonalToken',
   OauthKey: 'OauthKey',
   Passkey: 'Passkey',
@@ -438,7 +440,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1327,6 +1329,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.OauthConsentCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.OauthConsentCountAggregateOutputType> | number
+        }
+      }
+    }
+    OauthClientDocument: {
+      payload: Prisma.$OauthClientDocumentPayload<ExtArgs>
+      fields: Prisma.OauthClientDocumentFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.OauthClientDocumentFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.OauthClientDocumentFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        findFirst: {
+          args: Prisma.OauthClientDocumentFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.OauthClientDocumentFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        findMany: {
+          args: Prisma.OauthClientDocumentFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>[]
+        }
+        create: {
+          args: Prisma.OauthClientDocumentCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        createMany: {
+          args: Prisma.OauthClientDocumentCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.OauthClientDocumentCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>[]
+        }
+        delete: {
+          args: Prisma.OauthClientDocumentDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        update: {
+          args: Prisma.OauthClientDocumentUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        deleteMany: {
+          args: Prisma.OauthClientDocumentDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.OauthClientDocumentUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.OauthClientDocumentUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>[]
+        }
+        upsert: {
+          args: Prisma.OauthClientDocumentUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthClientDocumentPayload>
+        }
+        aggregate: {
+          args: Prisma.OauthClientDocumentAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateOauthClientDocument>
+        }
+        groupBy: {
+          args: Prisma.OauthClientDocumentGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthClientDocumentGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.OauthClientDocumentCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthClientDocumentCountAggregateOutputType> | number
+        }
+      }
+    }
+    OauthBlockedHost: {
+      payload: Prisma.$OauthBlockedHostPayload<ExtArgs>
+      fields: Prisma.OauthBlockedHostFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.OauthBlockedHostFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.OauthBlockedHostFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        findFirst: {
+          args: Prisma.OauthBlockedHostFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.OauthBlockedHostFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        findMany: {
+          args: Prisma.OauthBlockedHostFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>[]
+        }
+        create: {
+          args: Prisma.OauthBlockedHostCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        createMany: {
+          args: Prisma.OauthBlockedHostCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.OauthBlockedHostCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>[]
+        }
+        delete: {
+          args: Prisma.OauthBlockedHostDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        update: {
+          args: Prisma.OauthBlockedHostUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        deleteMany: {
+          args: Prisma.OauthBlockedHostDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.OauthBlockedHostUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.OauthBlockedHostUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>[]
+        }
+        upsert: {
+          args: Prisma.OauthBlockedHostUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthBlockedHostPayload>
+        }
+        aggregate: {
+          args: Prisma.OauthBlockedHostAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateOauthBlockedHost>
+        }
+        groupBy: {
+          args: Prisma.OauthBlockedHostGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthBlockedHostGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.OauthBlockedHostCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthBlockedHostCountAggregateOutputType> | number
         }
       }
     }
@@ -2541,6 +2691,26 @@ export const OauthConsentScalarFieldEnum = {
 export type OauthConsentScalarFieldEnum = (typeof OauthConsentScalarFieldEnum)[keyof typeof OauthConsentScalarFieldEnum]
 
 
+export const OauthClientDocumentScalarFieldEnum = {
+  id: 'id',
+  document: 'document',
+  fetchedAt: 'fetchedAt',
+  freshUntil: 'freshUntil',
+  usedAt: 'usedAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type OauthClientDocumentScalarFieldEnum = (typeof OauthClientDocumentScalarFieldEnum)[keyof typeof OauthClientDocumentScalarFieldEnum]
+
+
+export const OauthBlockedHostScalarFieldEnum = {
+  id: 'id',
+  createdAt: 'createdAt'
+} as const
+
+export type OauthBlockedHostScalarFieldEnum = (typeof OauthBlockedHostScalarFieldEnum)[keyof typeof OauthBlockedHostScalarFieldEnum]
+
+
 export const OauthPersonalTokenScalarFieldEnum = {
   id: 'id',
   userId: 'userId',
@@ -3014,6 +3184,8 @@ export type GlobalOmitConfig = {
   oauthDenial?: Prisma.OauthDenialOmit
   oauthStatusEntry?: Prisma.OauthStatusEntryOmit
   oauthConsent?: Prisma.OauthConsentOmit
+  oauthClientDocument?: Prisma.OauthClientDocumentOmit
+  oauthBlockedHost?: Prisma.OauthBlockedHostOmit
   oauthPersonalToken?: Prisma.OauthPersonalTokenOmit
   oauthKey?: Prisma.OauthKeyOmit
   passkey?: Prisma.PasskeyOmit

@@ -1,0 +1,22 @@
+-- Oldest version: 0.1.0
+-- CreateTable
+CREATE TABLE "oauth_client_documents" (
+    "id" TEXT NOT NULL PRIMARY KEY,
+    "document" TEXT NOT NULL,
+    "fetched_at" INTEGER NOT NULL,
+    "fresh_until" INTEGER NOT NULL,
+    "used_at" INTEGER,
+    "expires_at" INTEGER NOT NULL
+);
+
+-- CreateTable
+CREATE TABLE "oauth_blocked_hosts" (
+    "id" TEXT NOT NULL PRIMARY KEY,
+    "created_at" DATETIME NOT NULL
+);
+
+-- CreateIndex
+CREATE INDEX "oauth_client_documents_used_at_idx" ON "oauth_client_documents"("used_at");
+
+-- CreateIndex
+CREATE INDEX "oauth_client_documents_expires_at_idx" ON "oauth_client_documents"("expires_at");

@@ -1,0 +1,18 @@
+interface Refusal {
+  /** Configuration key that would change the decision; null if there is none. */
+  key?: string | null
+  /** Facts for the log. The client does not see them, because they can describe the network of svc. */
+  detail?: string
+}
+
+/** svc does not accept a client by its metadata document. The message is for the developer of the client. */
+export class DocumentRefused extends Error {
+  readonly key: string | null
+  readonly detail: string
+
+  constructor(message: string, { key = null, detail = message }: Refusal = {}) {
+    super(message)
+    this.key = key
+    this.detail = detail
+  }
+}
