@@ -7,6 +7,7 @@ import type { Act } from '../../auth/access/visit.ts'
 import { recordEvent } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
 import type { HttpError } from '../../platform/errors.ts'
+import { logAdvice } from '../../platform/http/advice.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import type { LiveToken } from './alive.ts'
 import { deletePersonalToken } from './applications/store.ts'
@@ -74,7 +75,7 @@ class JwtCaller implements TokenCaller {
 export const oauthBearer =
   (oauthServer: OAuthServer): BearerChecks['jwt'] =>
   async (bearer, { server }, audience) => {
-    const live = await findFor(oauthServer, bearer, [server.config.current().oauth.audience, audience])
+    const live = await findFor(oauthServer, bearer, server, audience)
     // A token that is bound to a key is not accepted as a bearer token (RFC 9449 section 7.2).
     if (live?.claims.cnf) throw boundRefusal('invalid_token')
     return live && new JwtCaller(server, live)
@@ -84,7 +85,7 @@ export const oauthBearer =
 export const oauthBound =
   (oauthServer: OAuthServer): BoundCheck =>
   async (token, request) => {
-    const live = await findFor(oauthServer, token, [request.server.config.current().oauth.audience])
+    const live = await findFor(oauthServer, token, request.server)
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
     const isNew = proof && (await useOnce(request.server.database, 'ReplayDetection', proof.name, proof.expiresAt))
@@ -92,8 +93,15 @@ export const oauthBound =
     return new JwtCaller(request.server, live)
   }
 
-/** Valid token for one of these audiences; null for any other. */
-async function findFor(oauthServer: OAuthServer, token: string, audiences: readonly (string | undefined)[]) {
+/** Valid token for svc's own API, or for another audience that the endpoint accepts; null for any other. */
+async function findFor(oauthServer: OAuthServer, token: string, { config, log }: FastifyInstance, other?: string) {
   const live = await oauthServer.findLive(token)
-  return live && audiences.includes(live.claims.aud) ? live : null
+  if (!live) return null
+  const audiences = [config.current().oauth.audience, ...(other === undefined ? [] : [other])]
+  const { aud, client_id } = live.claims
+  if (audiences.includes(aud)) return live
+  const message = `it is for ${aud}, and this endpoint accepts ${audiences.join(' and ')}`
+  const key = 'guard.rules[].audience, or the scopes and the resource that the client requests'
+  logAdvice(log, `Access token refused (client ${client_id})`, { message, key }, { client: client_id, audience: aud })
+  return null
 }

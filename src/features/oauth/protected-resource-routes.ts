@@ -10,7 +10,7 @@ const ProtectedResource = Type.Object(
     authorization_servers: Type.Array(Type.String({ format: 'uri' }), {
       description: 'The issuer of its tokens: svc.',
     }),
-    scopes_supported: Type.Array(Type.String(), { description: 'The scopes of the API.' }),
+    scopes_supported: Type.Array(Type.String(), { description: 'The scopes that the API advertises.' }),
     bearer_methods_supported: Type.Array(Type.String(), { description: 'How clients send the token: `header`.' }),
   },
   {
@@ -59,7 +59,7 @@ const protectedResources: FastifyPluginAsyncTypebox = async (app) => {
       return {
         resource: api.audience,
         authorization_servers: [settings.url],
-        scopes_supported: [...api.scopes],
+        scopes_supported: [...(api.advertised_scopes ?? api.scopes)],
         bearer_methods_supported: ['header'],
       }
     },

@@ -98,7 +98,30 @@ table('clients: grants, scopes and redirect URIs', [
   [native('http://[::1]/cb')],
   [native('http://127.0.0.2/cb'), 'clients[0].redirect_uris[0]', /127/],
   [native('http://app.localhost/cb'), 'clients[0].redirect_uris[0]', /localhost/],
-  [native('myapp:/cb'), 'clients[0].redirect_uris[0]', /reverse domain/],
+  [native('myapp:/cb'), 'clients[0].redirect_uris[0]', /reverse domain.*redirect_schemes/],
+  [native('myapp:/cb').replace('grants', 'redirect_schemes: [myapp], grants')],
+  [
+    native('cursor://anysphere.cursor-mcp/oauth/callback').replace(
+      'grants',
+      'redirect_schemes: [vscode, cursor], grants',
+    ),
+  ],
+  [native('myapp:/cb').replace('grants', 'redirect_schemes: [other], grants'), 'clients[0].redirect_uris[0]'],
+  [
+    web('https://a.example/cb').replace('grants', 'redirect_schemes: [a], grants'),
+    'clients[0].redirect_schemes',
+    /native/,
+  ],
+  [
+    native('com.a:/cb').replace('grants', 'redirect_schemes: [javascript], grants'),
+    'clients[0].redirect_schemes[0]',
+    /opens no app/,
+  ],
+  [
+    native('com.a:/cb').replace('grants', 'redirect_schemes: ["A:"], grants'),
+    'clients[0].redirect_schemes[0]',
+    /lowercase/,
+  ],
   [native('http://a.example/cb'), 'clients[0].redirect_uris[0]'],
   [native('https://localhost/cb'), 'clients[0].redirect_uris[0]'],
   [native('http://a.example/cb').replace('native', 'mobile'), 'clients[0].application_type', /web, native/],

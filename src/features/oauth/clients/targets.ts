@@ -71,11 +71,11 @@ export function targetsOf(config: Config, client: TargetClient | undefined): Tar
   return [own, ...apis.filter((api) => api.scopes.length > 0)]
 }
 
-const hrefOf = (uri: string): string | undefined => URL.parse(uri)?.href
+const hrefOf = (uri: string): string | undefined => URL.parse(uri)?.href.replace(/\/+$/, '')
 
 /**
- * Resource indicators as the configuration spells them: clients often send `https://api.example.com/` for
- * `https://api.example.com`. Other values remain as they are.
+ * Resource indicators as the configuration spells them: clients often add a slash to `https://api.example.com/mcp`, or leave
+ * one out. Other values remain as they are.
  */
 export function settledResource(asked: unknown, targets: Targets): unknown {
   if (asked === undefined) return undefined

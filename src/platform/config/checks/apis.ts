@@ -11,8 +11,8 @@ const reservedScopes = ['openid', 'profile', 'email', 'offline_access', 'roles',
 /** Maximum `token_ttl`, in milliseconds. An API does not notice the revocation of a token that it verifies itself. */
 const maxTokenTtl = 86_400_000
 
-/** Clients may send a resource in another spelling of the same URI. */
-const normalized = (audience: string): string => URL.parse(audience)?.href ?? audience
+/** Clients may send a resource in another spelling of the same URI, and with or without a slash at the end. */
+const normalized = (audience: string): string => URL.parse(audience)?.href.replace(/\/+$/, '') ?? audience
 
 function audiencesDiffer({ apis, oauth }: Config, report: Report): void {
   const owners = new Map([[normalized(oauth.audience), 'oauth.audience']])
@@ -27,7 +27,11 @@ function audiencesDiffer({ apis, oauth }: Config, report: Report): void {
 
 function scopesBelongToOneApi({ apis }: Config, report: Report): void {
   const owners = new Map<string, string>()
-  for (const [name, { scopes }] of Object.entries(apis)) {
+  for (const [name, { scopes, advertised_scopes }] of Object.entries(apis)) {
+    for (const [index, scope] of (advertised_scopes ?? []).entries()) {
+      if (scopes.includes(scope)) continue
+      report(['apis', name, 'advertised_scopes', index], `must be one of apis.${name}.scopes (found "${scope}")`)
+    }
     for (const [index, scope] of scopes.entries()) {
       const path = ['apis', name, 'scopes', index]
       const owner = owners.get(scope)

@@ -13,6 +13,7 @@ const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access', 'roles']
 const rules: readonly Rule[] = [
   idIsOurs,
   redirectUrisAreSafe,
+  redirectSchemesAreForApps,
   logoutUrisAreSafe,
   clientHasUse,
   codeGrantHasRedirectUris,
@@ -67,6 +68,31 @@ function redirectUrisAreSafe(client: Client, report: Report): void {
   urisAreSafe(client, 'redirect_uris', report)
 }
 
+/** Schemes that browsers and systems handle themselves. */
+const systemSchemes = [
+  'about',
+  'blob',
+  'data',
+  'file',
+  'ftp',
+  'http',
+  'https',
+  'javascript',
+  'mailto',
+  'vbscript',
+  'ws',
+  'wss',
+]
+
+function redirectSchemesAreForApps({ redirect_schemes, application_type }: Client, report: Report): void {
+  if (redirect_schemes.length > 0 && application_type !== 'native') {
+    report('redirect_schemes', 'must be empty unless application_type is native')
+  }
+  for (const [index, scheme] of redirect_schemes.entries()) {
+    if (systemSchemes.includes(scheme)) report(['redirect_schemes', index], `must not be ${scheme}, which opens no app`)
+  }
+}
+
 function logoutUrisAreSafe(client: Client, report: Report): void {
   urisAreSafe(client, 'post_logout_redirect_uris', report)
 }
@@ -75,13 +101,13 @@ function urisAreSafe(client: Client, key: 'redirect_uris' | 'post_logout_redirec
   for (const [index, uri] of client[key].entries()) {
     if (!URL.canParse(uri)) continue
     if (uri.includes('#')) report([key, index], `must not have a fragment (found "${uri}")`)
-    const complaint = uriComplaints[client.application_type]?.(new URL(uri))
+    const complaint = uriComplaints[client.application_type]?.(new URL(uri), client)
     if (complaint) report([key, index], `${complaint} (found "${uri}")`)
   }
 }
 
 // Has no entry for an invalid application_type, which the schema reports.
-const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> = {
+const uriComplaints: Readonly<Record<string, (uri: URL, client: Client) => string | undefined>> = {
   web: webUriComplaint,
   native: nativeUriComplaint,
 }
@@ -94,14 +120,15 @@ function webUriComplaint({ protocol, hostname }: URL): string | undefined {
 /** Hosts on which any port matches (RFC 8252 section 7.3). oidc-provider supports only these. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-function nativeUriComplaint({ protocol, hostname }: URL): string | undefined {
+function nativeUriComplaint({ protocol, hostname }: URL, { redirect_schemes }: Client): string | undefined {
   if (protocol === 'http:') {
     return loopbackHosts.has(hostname)
       ? undefined
       : 'must use https, http on localhost, 127.0.0.1 or [::1], or a scheme such as com.example.app:/cb'
   }
   if (protocol === 'https:') return isLoopback(hostname) ? 'must use http on loopback' : undefined
-  return protocol.includes('.') ? undefined : 'must use a reverse domain name as scheme, such as com.example.app:/cb'
+  if (protocol.includes('.') || redirect_schemes.includes(protocol.slice(0, -1))) return undefined
+  return 'must use a reverse domain name as scheme, such as com.example.app:/cb, or a scheme of redirect_schemes'
 }
 
 function clientHasUse({ grants, introspect }: Client, report: Report): void {
@@ -250,7 +277,7 @@ function unregisteredHaveHosts({ oauth }: Config, sink: Sink): void {
 }
 
 /** Scopes about the user, of `scopes` and of the APIs in `apis`. */
-export const grantableScopes = ({ scopes, apis }: Config): ReadonlySet<string> =>
+const grantableScopes = ({ scopes, apis }: Config): ReadonlySet<string> =>
   new Set([...OPENID_SCOPES, ...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)])
 
 function scopesExist({ scopes }: Client, report: Report, config: Config): void {

@@ -112,6 +112,19 @@ const client = entry('One OAuth client.', {
     }),
   ),
   redirect_uris: uris('Redirect URIs: https, or http on loopback. They must match exactly.'),
+  redirect_schemes: list(
+    text({
+      pattern: '^[a-z][a-z0-9+-]*$',
+      expected: 'a scheme in lowercase letters, such as cursor',
+      description: 'A scheme.',
+    }),
+    {
+      default: [],
+      example: ['cursor'],
+      description:
+        'Schemes without a dot that redirect_uris of a native client may use, such as cursor or vscode. Any program can claim such a scheme on a device, so prefer a reverse domain name or loopback.',
+    },
+  ),
   post_logout_redirect_uris: uris('Where svc may redirect a browser after sign-out.'),
   backchannel_logout_uri: nullable(
     text({

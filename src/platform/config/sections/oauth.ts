@@ -70,6 +70,13 @@ export const oauthSections = {
         description:
           'The scopes of the API. A scope belongs to one API at most. scopes may describe them for the consent page.',
       }),
+      advertised_scopes: nullable(
+        list(text({ description: 'A scope.' }), {
+          example: ['orders:read'],
+          description:
+            'The scopes that the metadata of the API names (RFC 9728). Clients such as MCP clients request all of them at first. By default all scopes.',
+        }),
+      ),
       token_ttl: nullable(
         duration({
           example: '10m',

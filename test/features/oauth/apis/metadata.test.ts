@@ -33,6 +33,13 @@ t.test('publishes the metadata of each API', async (t) => {
   t.equal((await svc.app.inject({ method: 'POST', url: `${path}/stock` })).statusCode, 405)
 })
 
+t.test('names only the advertised scopes of an API', async (t) => {
+  const advertised = { ...apis, orders: { ...apis.orders, advertised_scopes: ['orders:read'] } }
+  const svc = await buildApis(t, { apis: advertised })
+  t.same((await svc.app.inject(`${path}/orders`)).json().scopes_supported, ['orders:read'])
+  t.same((await svc.app.inject(`${path}/stock`)).json().scopes_supported, ['stock:read', 'stock:write'])
+})
+
 t.test('answers 404 for unknown APIs, and follows a reload', async (t) => {
   const svc = await buildApis(t)
   const names = [

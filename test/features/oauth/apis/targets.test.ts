@@ -80,6 +80,37 @@ t.test('uses the resource to choose the API, at every endpoint that takes one', 
     const answer = await token(svc, 'machine', { grant_type, resource })
     t.match(facts(answer.json().access_token), ofOrders, resource)
   }
+  for (const resource of [stock, `${stock}/`, 'HTTPS://stock.example.com:443/v1/']) {
+    const answer = await token(svc, 'machine', { grant_type, resource, scope: 'stock:read' })
+    t.match(facts(answer.json().access_token), { aud: stock }, resource)
+  }
+  for (const resource of [
+    'https://stock.example.com/V1',
+    'https://stock.example.com/v1/x',
+    'https://stock.example.com',
+  ]) {
+    const answer = await token(svc, 'machine', { grant_type, resource, scope: 'stock:read' })
+    t.equal(answer.json().error, 'invalid_target', resource)
+  }
+})
+
+t.test('logs the audience of a token that an endpoint refuses for it', async (t) => {
+  const svc = await buildApis(t)
+  const answer = await token(svc, 'machine', { grant_type: 'client_credentials', resource: orders })
+  const { access_token } = answer.json()
+  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
+  const line = svc.logs.findLast((text) => text.includes('Access token refused')) ?? '{}'
+  t.match(JSON.parse(line), {
+    level: 'warn',
+    client: 'machine',
+    audience: orders,
+    reason: `it is for ${orders}, and this endpoint accepts ${svcAudience}`,
+    config_key: /guard\.rules\[\]\.audience/,
+  })
+  t.notMatch(line, access_token)
+  const before = svc.logs.length
+  await svc.bearer(`${access_token}x`, 'GET', '/api/user')
+  t.notMatch(svc.logs.slice(before).join(''), 'Access token refused', 'another reason')
 })
 
 t.test('rejects scopes of two APIs and resources that the client may not use', async (t) => {
