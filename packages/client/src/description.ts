@@ -2078,6 +2078,16 @@ export interface components {
             last_used_at: string | null;
             /** @description Whether a secret or its hash is configured. */
             has_secret: boolean;
+            /** @description The secrets of a client that has several. Empty for others. */
+            secrets: {
+                /** @description The place in the configuration. 1 is the newest secret. */
+                place: number;
+                /**
+                 * Format: date-time
+                 * @description When the client last used the secret, accurate to ten minutes. Null for never.
+                 */
+                last_used_at: string | null;
+            }[];
         } & {
             [key: string]: unknown;
         };

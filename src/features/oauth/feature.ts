@@ -11,6 +11,7 @@ import {
 } from './applications/store.ts'
 import { pruneDocuments } from './client-documents/store.ts'
 import { ownScopes } from './clients/scopes.ts'
+import { pruneSecretUses } from './clients/secret-store.ts'
 import { skipsConsent } from './protocol/grants.ts'
 import { deleteRecordsOf } from './records/ended-store.ts'
 
@@ -21,6 +22,7 @@ async function pruneOAuth({ oauth, database, clock }: FastifyInstance): Promise<
   await oauth.resealRecords()
   await deleteExpiredPersonalTokens(database, clock.now())
   await pruneDocuments(database, clock.now())
+  await pruneSecretUses(database, clock.now())
 }
 
 /** Tests whether some clients need the consent of users. */

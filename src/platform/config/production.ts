@@ -60,12 +60,16 @@ function weakSecrets({ app }: Config, published: PublishedSecrets): Finding[] {
 
 function weakClientSecrets({ clients }: Config, published: PublishedSecrets): Finding[] {
   return clients.flatMap(({ secret, secret_hash }, index) => {
-    const weakness = secret === undefined ? null : weaknessOf(secret, LEAST_BITS.client, published)
-    if (weakness !== null) {
+    const weakness = [secret ?? []]
+      .flat()
+      .map((one) => weaknessOf(one, LEAST_BITS.client, published))
+      .find((found) => found !== null)
+    if (weakness !== undefined) {
       const message = `must be random, but this one ${weakness}; generate one with: svc client:secret`
       return [{ path: ['clients', index, 'secret'], message }]
     }
-    if (secret_hash === undefined || !published.hasHash(secret_hash.replace(/^sha256:/, ''))) return []
+    const hashes = [secret_hash ?? []].flat().map((hash) => hash.replace(/^sha256:/, ''))
+    if (!hashes.some((hash) => published.hasHash(hash))) return []
     const message = 'must not be the hash of a published secret; generate one with: svc client:secret'
     return [{ path: ['clients', index, 'secret_hash'], message }]
   })

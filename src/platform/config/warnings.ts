@@ -21,7 +21,7 @@ function portWarnings({ app, server }: Config): string[] {
 /** Characters that break when a client does not encode its credentials for HTTP Basic. */
 function credentialWarnings({ clients }: Config): string[] {
   return clients.flatMap(({ client_id, secret }, index) =>
-    Object.entries({ client_id, secret: secret ?? '' })
+    Object.entries({ client_id, secret: [secret ?? ''].flat().join('') })
       .filter(([, text]) => secret !== undefined && /[^\w.~-]/.test(text))
       .map(
         ([key]) =>

@@ -169,7 +169,17 @@ export const BlockedHost = Type.Object(
 )
 
 export const ClientDetails = Type.Object(
-  { ...client, has_secret: Type.Boolean({ description: 'Whether a secret or its hash is configured.' }) },
+  {
+    ...client,
+    has_secret: Type.Boolean({ description: 'Whether a secret or its hash is configured.' }),
+    secrets: Type.Array(
+      Type.Object({
+        place: Type.Integer({ description: 'The place in the configuration. 1 is the newest secret.' }),
+        last_used_at: nullableDate('When the client last used the secret, accurate to ten minutes. Null for never.'),
+      }),
+      { description: 'The secrets of a client that has several. Empty for others.' },
+    ),
+  },
   {
     title: 'AdminClientDetails',
     additionalProperties: true,

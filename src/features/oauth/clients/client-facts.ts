@@ -5,7 +5,8 @@ import type { Database } from '../../../platform/database/database.ts'
 import { claimedName } from '../client-documents/document.ts'
 import type { UsedClient } from '../client-documents/store.ts'
 import { findUsedClient, listUsedClients } from '../client-documents/store.ts'
-import { metadataOf, type RegisteredClient, Registry } from './clients.ts'
+import { metadataOf, type RegisteredClient, Registry, secretHashesOf } from './clients.ts'
+import { secretUses } from './secret-store.ts'
 
 /** Maximum number of clients in a list that nobody registered. */
 const maxListed = 1_000
@@ -28,9 +29,9 @@ export async function listClients({ config, database }: Parts) {
 export async function findClient({ config, database }: Parts, id: string) {
   const current = config.current()
   const client = current.clients.find(({ client_id }) => client_id === id)
-  if (client) return clientDetails(client)
+  if (client) return { ...clientDetails(client), ...(await secretFacts(database, client)) }
   const used = await findUsedClient(database, id)
-  return used && { ...documentFacts(used, current), has_secret: false }
+  return used && { ...documentFacts(used, current), has_secret: false, secrets: [] }
 }
 
 /** Returns the properties of a registered client that lists show. */
@@ -73,6 +74,13 @@ function documentFacts({ document, usedAt }: UsedClient, config: Config): Return
     claimed_name: claimedName(document),
     last_used_at: wireDate(usedAt),
   }
+}
+
+/** When the client last used each of its secrets. svc notes this only while there are several. */
+async function secretFacts(database: Database, client: RegisteredClient) {
+  const hashes = secretHashesOf(client)
+  const uses = hashes.length > 1 ? await secretUses(database, client.client_id, hashes) : []
+  return { secrets: uses.map((usedAt, at) => ({ place: at + 1, last_used_at: usedAt && wireDate(usedAt) })) }
 }
 
 /** Returns a client as configured, with `has_secret` in place of its secret. */

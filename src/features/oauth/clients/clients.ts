@@ -1,7 +1,7 @@
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Application } from '../../../pages/continuation.ts'
 import type { Config } from '../../../platform/config/schema.ts'
-import { sha256Hex } from '../../../platform/crypto/hash.ts'
+import { constantTimeEqual, sha256Hex } from '../../../platform/crypto/hash.ts'
 import { DocumentPolicy, hostOf } from '../client-documents/policy.ts'
 import { openidScopes, registeredScopes, servedScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
@@ -37,10 +37,16 @@ function authMethod(client: RegisteredClient): ClientAuthMethod {
   return hasSecret ? 'client_secret_basic' : 'private_key_jwt'
 }
 
+/** Hashes of the secrets of a client, the newest first. */
+export const secretHashesOf = ({ secret, secret_hash }: RegisteredClient): string[] => [
+  ...[secret_hash ?? []].flat(),
+  ...[secret ?? []].flat().map(secretHash),
+]
+
 /** Metadata of a registered client for the library (RFC 7591 section 2). Secrets are hashed. */
 export function metadataOf(client: RegisteredClient): ClientMetadata {
   const method = authMethod(client)
-  const hash = client.secret_hash ?? (client.secret === undefined ? undefined : secretHash(client.secret))
+  const [hash] = secretHashesOf(client)
   const usesCode = client.grants.includes('authorization_code')
   const metadata: ClientMetadata = {
     client_id: client.client_id,
@@ -83,6 +89,7 @@ export class Registry {
   readonly #clients: ReadonlyMap<string, RegisteredClient>
   /** Metadata of the clients, and of svc's own, by their id. */
   readonly metadata: ReadonlyMap<string, ClientMetadata>
+  readonly #secretHashes: ReadonlyMap<string, readonly string[]>
   readonly #targets: ReadonlyMap<string, Targets>
   readonly #documentTargets: Targets
   readonly #otherTargets: Targets
@@ -94,6 +101,7 @@ export class Registry {
     this.#origins = new Set(config.clients.flatMap(({ cors_origins }) => cors_origins))
     this.#refreshTtl = config.oauth.refresh_token_ttl
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
+    this.#secretHashes = new Map(config.clients.map((client) => [client.client_id, secretHashesOf(client)]))
     this.metadata = new Map([
       ...config.clients.map((client): [string, ClientMetadata] => [client.client_id, metadataOf(client)]),
       [personalClient, ownMetadata(personalClient, 'Personal access token')],
@@ -124,6 +132,19 @@ export class Registry {
   /** Tests whether pages of an origin may call svc for one of the clients. */
   isOriginOfClient(origin: string): boolean {
     return this.#origins.has(origin)
+  }
+
+  /** Hashes of the secrets of a client, the newest first. */
+  secretHashes(id: string): readonly string[] {
+    return this.#secretHashes.get(id) ?? []
+  }
+
+  /** Place of a secret in the list of a client, 0 for the newest one; null for a wrong secret. */
+  secretIndex(id: string, secret: string): number | null {
+    const hash = secretHash(secret)
+    // Compares all of them, so that the time tells nothing about the place.
+    const [index = null] = this.secretHashes(id).flatMap((known, at) => (constantTimeEqual(known, hash) ? [at] : []))
+    return index
   }
 
   /** Tests for a client that nobody registered, and that svc accepts by its metadata document. */

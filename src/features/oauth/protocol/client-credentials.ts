@@ -6,19 +6,15 @@ import type { Config } from '../../../platform/config/schema.ts'
 import { randomId } from '../../../platform/crypto/random.ts'
 import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 import { chooseTarget, secondsOf, splitScopes } from '../clients/choose-target.ts'
-import type { ClientLimits } from '../clients/client-limits.ts'
-import type { Registry } from '../clients/clients.ts'
 import { isScopeList, knownScopes } from '../clients/scopes.ts'
 import { settledResource, type Target } from '../clients/targets.ts'
 import type { Algorithm } from '../keys/jwk.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
-import { clientBySecret } from './introspection/client-secret.ts'
+import { clientBySecret, type SecretParts } from './introspection/client-secret.ts'
 
-interface ClientCredentialsParts {
+interface ClientCredentialsParts extends SecretParts {
   config: Config
-  registry: Registry
-  limits: ClientLimits
   statusLists: StatusLists
   metrics: Metrics | null
   sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>

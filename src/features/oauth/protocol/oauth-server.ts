@@ -12,6 +12,7 @@ import type { Factors } from '../authentication-context.ts'
 import { ClientDocuments } from '../client-documents/client-documents.ts'
 import { ClientLimits } from '../clients/client-limits.ts'
 import { Registry } from '../clients/clients.ts'
+import { SecretUses } from '../clients/secret-uses.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, reencryptAfter } from '../keys/key-ring.ts'
 import { signJwt } from '../keys/sign.ts'
@@ -64,6 +65,7 @@ export class OAuthServer {
   readonly #redis: RedisRecords | null
   /** Limits of failed client authentications. */
   readonly limits: ClientLimits
+  readonly secretUses: SecretUses
   /** Clients that nobody registered. */
   readonly documents: ClientDocuments
   #resealAt: number
@@ -80,6 +82,7 @@ export class OAuthServer {
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
+    this.secretUses = new SecretUses(app)
     this.documents = new ClientDocuments(app)
     this.statusLists = new StatusLists({
       app,
@@ -268,6 +271,7 @@ export class OAuthServer {
       database,
       signOut: this.signOut,
       limits: this.limits,
+      secretUses: this.secretUses,
       keys: this.#keySet().private,
       statusLists: this.statusLists,
       documents: this.documents,

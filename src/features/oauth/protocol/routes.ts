@@ -140,6 +140,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     const client = clientBySecret(request, introspection.fields, {
       registry: library.registry,
       limits: oauthServer.limits,
+      secretUses: oauthServer.secretUses,
     })
     if (client) {
       const { status, body } = await library.introspection.answer(client, introspection.asked)

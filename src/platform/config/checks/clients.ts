@@ -173,7 +173,7 @@ function oneSecretOnly({ secret, secret_hash }: Client, report: Report): void {
 }
 
 function secretCanBeSent({ secret }: Client, report: Report): void {
-  if (secret !== undefined && /[^\x20-\x7e]/.test(secret)) {
+  if ([secret ?? ''].flat().some((one) => /[^\x20-\x7e]/.test(one))) {
     report('secret', 'must contain only printable ASCII characters (RFC 6749 appendix A.2)')
   }
 }

@@ -1,5 +1,5 @@
 import { Type } from '../../json-schema.ts'
-import { choice, duration, type ExampleEntry, entry, flag, list, nullable, secret, text } from './kinds.ts'
+import { choice, duration, type ExampleEntry, entry, flag, list, nullable, secrets, text, textOrList } from './kinds.ts'
 import { userClaims } from './user-claims.ts'
 
 const GRANTS = [
@@ -10,6 +10,9 @@ const GRANTS = [
   'password',
   'token_exchange',
 ] as const
+/** Maximum number of secrets of a client: svc compares each request with all of them. */
+const MAX_SECRETS = 4
+
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 
@@ -69,19 +72,23 @@ const client = entry('One OAuth client.', {
     description: 'native allows loopback redirect URIs with any port, and schemes such as com.example.app:/cb.',
   }),
   secret: Type.Optional(
-    secret({
+    secrets({
+      minItems: 1,
+      maxItems: MAX_SECRETS,
       example: { file: '/run/secrets/web' },
-      description: 'The client secret. Alternatives: secret_hash, jwks or jwks_uri.',
+      description:
+        'The client secret. Alternatives: secret_hash, jwks or jwks_uri. To replace a secret without a gap, list the new one first and then the old one, and remove the old one when svc client:show no longer reports its use. A secret from a file must not contain a comma, which separates several.',
     }),
   ),
   secret_hash: Type.Optional(
-    text({
+    textOrList({
       pattern: '^sha256:[0-9a-f]{64}$',
+      maxItems: MAX_SECRETS,
       hidden: true,
-      expected: 'sha256: and 64 lowercase hexadecimal digits',
+      expected: 'sha256: and 64 lowercase hexadecimal digits, or a list of these',
       example: 'sha256:<64 hexadecimal digits>',
       description:
-        'The hash of the client secret, so that the file has no secret. svc client:secret prints a new secret with its hash.',
+        'The hash of the client secret, or a list like that of secret, so that the file has no secret. svc client:secret prints a new secret with its hash.',
     }),
   ),
   jwks: Type.Optional(

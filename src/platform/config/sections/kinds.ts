@@ -134,12 +134,26 @@ export function secretUrl(key: Key<string> & { format: FormatName }) {
 }
 
 /** One secret or a list, newest first. */
-export function secrets(key: Key<string[]>) {
+export function secrets({ minItems, maxItems, ...key }: Key<string[]> & { minItems?: number; maxItems?: number }) {
   return Type.Unsafe<string | string[]>({
     ...fileable,
+    ...(minItems !== undefined && { minItems }),
+    ...(maxItems !== undefined && { maxItems }),
     type: ['string', 'array', 'object'],
     items: { ...fileable, 'x-svc-secret': true, 'x-svc-expected': 'text, or { file: <path> }' },
     ...annotated({ ...key, expected: 'text, { file: <path> } or a list of these', hidden: true }),
+  })
+}
+
+/** One text or a list. */
+export function textOrList({ pattern, maxItems, ...key }: Key<string[]> & { pattern: string; maxItems: number }) {
+  return Type.Unsafe<string | string[]>({
+    type: ['string', 'array'],
+    pattern,
+    items: { type: 'string', pattern, ...(key.hidden && { 'x-svc-secret': true }), 'x-svc-expected': key.expected },
+    minItems: 1,
+    maxItems,
+    ...annotated(key),
   })
 }
 

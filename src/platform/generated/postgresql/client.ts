@@ -112,6 +112,11 @@ export type OauthClientDocument = Prisma.OauthClientDocumentModel
  */
 export type OauthBlockedHost = Prisma.OauthBlockedHostModel
 /**
+ * Model OauthSecretUse
+ * When a client with several secrets used one of them.
+ */
+export type OauthSecretUse = Prisma.OauthSecretUseModel
+/**
  * Model OauthPersonalToken
  * A personal access token: a JWT that its user requested. The row lists and revokes it.
  */

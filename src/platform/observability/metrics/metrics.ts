@@ -93,6 +93,11 @@ export class Metrics {
   readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens by kind and grant.', ['kind', 'grant'])
   readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Rejected token requests.', ['grant', 'error'])
 
+  readonly #secretUses = this.#counter(
+    'svc_client_secret_uses_total',
+    'Authentications of clients that have several secrets, by the secret.',
+    ['client', 'secret'],
+  )
   readonly #exported = this.#counter('svc_events_exported_total', 'Security events that were exported.', [])
   readonly #exportFailures = this.#counter(
     'svc_event_export_failures_total',
@@ -153,6 +158,10 @@ export class Metrics {
   }
 
   /** Counts a rejected token request. */
+  clientSecretUsed(client: string, secret: 'newest' | 'older'): void {
+    this.#secretUses.inc({ client, secret })
+  }
+
   tokenRefused(grant: string, error: string): void {
     committed(() => this.#refusals.inc({ grant, error }))
   }

@@ -3,7 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { secretHash } from '../../../../src/features/oauth/clients/clients.ts'
+import { pruneSecretUses } from '../../../../src/features/oauth/clients/secret-store.ts'
+import { day } from '../../../support/clock.ts'
+import { runCommandOn } from '../../../support/command.ts'
+import { Scrape } from '../../../support/metrics.ts'
+import { freePort } from '../../../support/port.ts'
 import { temporaryDirectory } from '../../../support/process.ts'
+import { travel } from '../../../support/time.ts'
+import { until } from '../../../support/until.ts'
 import { basic, buildServer, credentials, machine, post, secret } from './parties.ts'
 
 const odd = ': +%&=/"\\~ and more'
@@ -164,4 +171,63 @@ t.test('answers no more than the limit of concurrent guesses', async (t) => {
     const answer = await post(free, '/oauth/token', credentials, basic('a', 'wrong'))
     if (answer.statusCode !== 401) t.fail(`${answer.statusCode} without a limit`)
   }
+})
+
+t.test('accepts each secret of a list, and says which one is still used', async (t) => {
+  const [newest, older, oldest] = ['the-newest-secret-of-all', 'an-older-secret-of-it', 'the-oldest-secret-of-it']
+  const file = join(temporaryDirectory(t), 'secrets')
+  writeFileSync(file, `${newest}, ${older}\n`)
+  const clients = [
+    machine('list', { secret: [newest, older, oldest] }),
+    machine('hashes', { secret_hash: [newest, older].map(secretHash) }),
+    machine('file', { secret: { file } }),
+    machine('one', { secret: [newest] }),
+  ]
+  const port = await freePort()
+  const svc = await buildServer(t, clients, { settings: { metrics: { port }, server: { host: '127.0.0.1' } } })
+  const status = async (id: string, password: string, more: Record<string, string> = {}) =>
+    (await post(svc, '/oauth/token', { ...credentials, ...more }, basic(id, password))).statusCode
+  const right: [string, string][] = [
+    ['list', newest],
+    ['list', older],
+    ['list', oldest],
+    ['hashes', older],
+    ['file', newest],
+    ['file', older],
+    ['one', newest],
+  ]
+  for (const [id, password] of right) {
+    t.equal(await status(id, password), 200, `${id} ${password}`)
+    // An empty field takes the way through the library.
+    t.equal(await status(id, password, { resource: '' }), 200, `${id} ${password}`)
+    const introspection = await post(svc, '/oauth/introspect', { token: 'x' }, basic(id, password))
+    t.equal(introspection.statusCode, 200)
+  }
+  for (const wrong of ['x', `${newest},${older}`, [newest, older, oldest].join(','), secretHash(newest)]) {
+    t.equal(await status('list', wrong), 401, wrong)
+  }
+  t.equal(await status('one', older), 401, 'a secret of another client')
+
+  const { text } = await Scrape.of(port)
+  t.match(text, /svc_client_secret_uses_total\{client="list",secret="newest"\} 3/)
+  t.match(text, /svc_client_secret_uses_total\{client="list",secret="older"\} 6/)
+  t.notMatch(text, /client="one"/, 'a client with one secret is not counted')
+  const shown = async (id: string) => JSON.parse((await runCommandOn(svc, 'client:show', id)).join(''))
+  const secrets = async (id: string) => (await shown(id)).secrets
+  const used = /^20\d\d-/
+  await until(async () => (await secrets('list')).every((one: { last_used_at: string }) => one.last_used_at))
+  t.match(
+    await secrets('list'),
+    [1, 2, 3].map((place) => ({ place, last_used_at: used })),
+  )
+  t.match(await secrets('hashes'), [{ last_used_at: null }, { last_used_at: used }], 'only the older one is used')
+  t.same(await secrets('one'), [])
+  const { prisma } = svc.database
+  t.notMatch(
+    JSON.stringify(await prisma.oauthSecretUse.findMany(), (_, value) => String(value)),
+    secretHash(newest).slice(7),
+  )
+  travel(svc, 401 * day)
+  await pruneSecretUses(svc.database, svc.clock.now())
+  t.equal(await prisma.oauthSecretUse.count(), 0)
 })

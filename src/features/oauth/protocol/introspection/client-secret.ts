@@ -1,7 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
 import type { ClientLimits } from '../../clients/client-limits.ts'
-import { type RegisteredClient, type Registry, secretHash } from '../../clients/clients.ts'
+import type { RegisteredClient, Registry } from '../../clients/clients.ts'
+import type { SecretUses } from '../../clients/secret-uses.ts'
+
+export interface SecretParts {
+  registry: Registry
+  limits: ClientLimits
+  secretUses: SecretUses
+}
 
 interface Credentials {
   id: string
@@ -22,17 +28,19 @@ const printable = /^[\x20-\x7e]+$/
 export function clientBySecret(
   { headers, ip }: FastifyRequest,
   fields: URLSearchParams,
-  { registry, limits }: { registry: Registry; limits: ClientLimits },
+  { registry, limits, secretUses }: SecretParts,
 ): RegisteredClient | null {
   if (headers.origin !== undefined || otherMethods.some((name) => fields.has(name))) return null
   const found = credentialsOf(headers.authorization, fields)
   if (!found || !printable.test(found.id) || !printable.test(found.secret)) return null
   const client = registry.client(found.id)
-  const { client_secret: hash } = (client && registry.metadata.get(found.id)) ?? {}
-  if (!client || typeof hash !== 'string' || limits.isSuspectPair(found.id, ip)) return null
+  if (!client || limits.isSuspectPair(found.id, ip)) return null
   const only = client.token_endpoint_auth_method
   if (only !== null && only !== found.method) return null
-  return constantTimeEqual(hash, secretHash(found.secret)) ? client : null
+  const index = registry.secretIndex(found.id, found.secret)
+  if (index === null) return null
+  secretUses.note(registry, found.id, index)
+  return client
 }
 
 /** Credentials from the header or from the body; null if they are missing, repeated or not in the usual form. */

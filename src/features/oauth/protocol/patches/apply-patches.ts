@@ -3,6 +3,7 @@ import type { Cookies } from '../../../../auth/access/cookies.ts'
 import { deriveKeys } from '../../../../platform/crypto/keys.ts'
 import type { Counters } from '../../../../platform/limits/counters.ts'
 import type { ClientLimits } from '../../clients/client-limits.ts'
+import type { SecretUses } from '../../clients/secret-uses.ts'
 import type { CookieRecords } from '../cookie-records.ts'
 import type { Introspection } from '../introspection/answers.ts'
 import type { ClaimParts } from '../user-claims.ts'
@@ -27,6 +28,7 @@ import { adaptTokenModels, type TokenParts } from './token-models.ts'
 /** Dependencies of the patches. */
 export interface PatchParts extends SessionParts, DeviceParts, ClaimParts, Omit<TokenParts, 'successorKey'> {
   limits: ClientLimits
+  secretUses: SecretUses
   counters: Counters
   cookies: Cookies
   cookieRecords: CookieRecords
@@ -40,7 +42,7 @@ export interface PatchParts extends SessionParts, DeviceParts, ClaimParts, Omit<
  * patches wrap earlier ones. A test compares the list, so that a new patch is a deliberate decision.
  */
 export function applyPatches(provider: Provider, parts: PatchParts): SendLogout {
-  const { config, registry, limits } = parts
+  const { config, registry, limits, secretUses } = parts
   const [successorKey] = deriveKeys(config.app.secret, 'refresh-successor')
   if (!successorKey) throw new Error('The OAuth server needs app.secret.')
   adaptCookies(provider, parts.cookies, parts.cookieRecords)
@@ -59,7 +61,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   rejectUnlistedGrants(provider)
   answerFailures(provider)
   answerIntrospection(provider, registry, parts.introspectionOf(provider))
-  adaptClientAuthentication(provider, { registry, limits })
+  adaptClientAuthentication(provider, { registry, limits, secretUses })
   renewClientKeys(provider, parts.clock)
   return sendLogout
 }

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import Provider, { errors } from 'oidc-provider'
-import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
-import type { ClientLimits } from '../../clients/client-limits.ts'
-import { type Registry, secretHash } from '../../clients/clients.ts'
 import { requestFactsOf } from '../browser.ts'
+import type { SecretParts } from '../introspection/client-secret.ts'
 import { patch, patchAnswer } from './patch.ts'
 
 /** Endpoints where clients authenticate. */
@@ -28,28 +26,22 @@ const clearer: Readonly<Record<string, string>> = {
 }
 
 /** Tests for the right secret in HTTP Basic without the required encoding. */
-function isSentRaw(authorization: string | undefined, hash: string): boolean {
+function isSentRaw(authorization: string | undefined, isSecret: (text: string) => boolean): boolean {
   const [, encoded = ''] = /^basic (\S+)$/i.exec(authorization ?? '') ?? []
   const [, raw = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  return /[+%]/.test(raw) && constantTimeEqual(hash, secretHash(raw))
+  return /[+%]/.test(raw) && isSecret(raw)
 }
 
 /** Fields of a client that the comparison of its secret reads. */
 interface Secret {
   clientId: string
-  clientSecret?: string
-}
-
-interface Parts {
-  registry: Registry
-  limits: ClientLimits
 }
 
 /**
  * Compares client secrets with the stored hashes, accepts them only by the registered method, and limits failures (RFC
  * 6749 section 2.3.1).
  */
-export function adaptClientAuthentication(provider: Provider, { registry, limits }: Parts): void {
+export function adaptClientAuthentication(provider: Provider, { registry, limits, secretUses }: SecretParts): void {
   const counted = new WeakSet<object>()
 
   const nameOf = ({ req }: { req: IncomingMessage }, clientId: string | undefined): string =>
@@ -60,10 +52,13 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     if (!ctx) throw new Error('A client secret was compared outside a request.')
     const only = registry.client(this.clientId)?.token_endpoint_auth_method
     const used = ctx.headers.authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
-    const isRight = constantTimeEqual(String(this.clientSecret), secretHash(actual)) && (!only || only === used)
+    const index = registry.secretIndex(this.clientId, actual)
+    const isRight = index !== null && (!only || only === used)
     counted.add(ctx.req)
     const isAccepted = await limits.attempt(nameOf(ctx, this.clientId), isRight)
-    if (!isAccepted && isSentRaw(ctx.headers.authorization, String(this.clientSecret))) {
+    if (isAccepted && index !== null) secretUses.note(registry, this.clientId, index)
+    const isSecret = (text: string) => registry.secretIndex(this.clientId, text) !== null
+    if (!isAccepted && isSentRaw(ctx.headers.authorization, isSecret)) {
       throw Object.assign(new errors.InvalidClientAuth('the secret was not encoded'), {
         error_description: encodeFirst,
       })

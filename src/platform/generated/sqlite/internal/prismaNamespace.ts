@@ -411,6 +411,7 @@ export const ModelName = {
   OauthConsent: 'OauthConsent',
   OauthClientDocument: 'OauthClientDocument',
   OauthBlockedHost: 'OauthBlockedHost',
+  OauthSecretUse: 'OauthSecretUse',
   OauthPersonalToken: 'OauthPersonalToken',
   OauthKey: 'OauthKey',
   Passkey: 'Passkey',
@@ -440,7 +441,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1477,6 +1478,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.OauthBlockedHostCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.OauthBlockedHostCountAggregateOutputType> | number
+        }
+      }
+    }
+    OauthSecretUse: {
+      payload: Prisma.$OauthSecretUsePayload<ExtArgs>
+      fields: Prisma.OauthSecretUseFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.OauthSecretUseFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.OauthSecretUseFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        findFirst: {
+          args: Prisma.OauthSecretUseFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.OauthSecretUseFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        findMany: {
+          args: Prisma.OauthSecretUseFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>[]
+        }
+        create: {
+          args: Prisma.OauthSecretUseCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        createMany: {
+          args: Prisma.OauthSecretUseCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.OauthSecretUseCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>[]
+        }
+        delete: {
+          args: Prisma.OauthSecretUseDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        update: {
+          args: Prisma.OauthSecretUseUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        deleteMany: {
+          args: Prisma.OauthSecretUseDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.OauthSecretUseUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.OauthSecretUseUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>[]
+        }
+        upsert: {
+          args: Prisma.OauthSecretUseUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthSecretUsePayload>
+        }
+        aggregate: {
+          args: Prisma.OauthSecretUseAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateOauthSecretUse>
+        }
+        groupBy: {
+          args: Prisma.OauthSecretUseGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthSecretUseGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.OauthSecretUseCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthSecretUseCountAggregateOutputType> | number
         }
       }
     }
@@ -2708,6 +2783,14 @@ export const OauthBlockedHostScalarFieldEnum = {
 export type OauthBlockedHostScalarFieldEnum = (typeof OauthBlockedHostScalarFieldEnum)[keyof typeof OauthBlockedHostScalarFieldEnum]
 
 
+export const OauthSecretUseScalarFieldEnum = {
+  id: 'id',
+  usedAt: 'usedAt'
+} as const
+
+export type OauthSecretUseScalarFieldEnum = (typeof OauthSecretUseScalarFieldEnum)[keyof typeof OauthSecretUseScalarFieldEnum]
+
+
 export const OauthPersonalTokenScalarFieldEnum = {
   id: 'id',
   userId: 'userId',
@@ -3140,6 +3223,7 @@ export type GlobalOmitConfig = {
   oauthConsent?: Prisma.OauthConsentOmit
   oauthClientDocument?: Prisma.OauthClientDocumentOmit
   oauthBlockedHost?: Prisma.OauthBlockedHostOmit
+  oauthSecretUse?: Prisma.OauthSecretUseOmit
   oauthPersonalToken?: Prisma.OauthPersonalTokenOmit
   oauthKey?: Prisma.OauthKeyOmit
   passkey?: Prisma.PasskeyOmit

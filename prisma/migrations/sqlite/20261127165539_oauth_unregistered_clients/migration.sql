@@ -15,8 +15,17 @@ CREATE TABLE "oauth_blocked_hosts" (
     "created_at" DATETIME NOT NULL
 );
 
+-- CreateTable
+CREATE TABLE "oauth_secret_uses" (
+    "id" TEXT NOT NULL PRIMARY KEY,
+    "used_at" INTEGER NOT NULL
+);
+
 -- CreateIndex
 CREATE INDEX "oauth_client_documents_used_at_idx" ON "oauth_client_documents"("used_at");
 
 -- CreateIndex
 CREATE INDEX "oauth_client_documents_expires_at_idx" ON "oauth_client_documents"("expires_at");
+
+-- CreateIndex
+CREATE INDEX "oauth_secret_uses_used_at_idx" ON "oauth_secret_uses"("used_at");

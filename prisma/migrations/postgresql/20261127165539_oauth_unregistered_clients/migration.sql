@@ -19,8 +19,19 @@ CREATE TABLE "oauth_blocked_hosts" (
     CONSTRAINT "oauth_blocked_hosts_pkey" PRIMARY KEY ("id")
 );
 
+-- CreateTable
+CREATE TABLE "oauth_secret_uses" (
+    "id" TEXT NOT NULL,
+    "used_at" BIGINT NOT NULL,
+
+    CONSTRAINT "oauth_secret_uses_pkey" PRIMARY KEY ("id")
+);
+
 -- CreateIndex
 CREATE INDEX "oauth_client_documents_used_at_idx" ON "oauth_client_documents"("used_at");
 
 -- CreateIndex
 CREATE INDEX "oauth_client_documents_expires_at_idx" ON "oauth_client_documents"("expires_at");
+
+-- CreateIndex
+CREATE INDEX "oauth_secret_uses_used_at_idx" ON "oauth_secret_uses"("used_at");
