@@ -38,7 +38,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
   // admin API and its rules have personal access tokens, clients and keys. `secret:check` counts its rows.
   // The configuration that `svc init` writes names its documentation.
-  oauth: { words: /oauth|oidc|openid/i, max: 67 },
+  oauth: { words: /oauth|oidc|openid/i, max: 68 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
   // Administrators see them. The import from Laravel lists them.
   passkeys: { words: /passkey|webauthn/i, max: 15 },

@@ -1,5 +1,5 @@
 import { SECRET_BYTES } from './checks/sections.ts'
-import type { Finding } from './findings.ts'
+import type { Finding, Path } from './findings.ts'
 import { weaknessOf } from './guessable.ts'
 import { isLoopback, isPublicSuffix } from './hosts.ts'
 import { PublishedSecrets } from './published-secrets.ts'
@@ -114,10 +114,20 @@ function weakWebhookSecrets({ webhooks }: Config, published: PublishedSecrets): 
 }
 
 function plainHttpKeys({ clients }: Config): Finding[] {
-  return clients.flatMap(({ jwks_uri, allow_private_addresses }, index) => {
-    if (!jwks_uri?.startsWith('http:') || allow_private_addresses) return []
-    const message = `must use https in production, unless allow_private_addresses is true (found "${jwks_uri}")`
-    return [{ path: ['clients', index, 'jwks_uri'], message }]
+  return clients.flatMap(({ jwks_uri, federated, allow_private_addresses }, index) => {
+    const urls: [Path, string | null | undefined][] = [
+      [['jwks_uri'], jwks_uri],
+      ...federated.flatMap(({ issuer, jwks_uri }, at): [Path, string | null][] => [
+        [['federated', at, 'issuer'], jwks_uri === null ? issuer : null],
+        [['federated', at, 'jwks_uri'], jwks_uri],
+      ]),
+    ]
+    return urls
+      .filter(([, url]) => url?.startsWith('http:') && !allow_private_addresses)
+      .map(([key, url]) => ({
+        path: ['clients', index, ...key],
+        message: `must use https in production, unless allow_private_addresses is true (found "${url}")`,
+      }))
   })
 }
 

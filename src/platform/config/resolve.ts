@@ -38,6 +38,7 @@ export function resolveConfig(settings: Settings, cwd: string, placeOf: PlaceOf)
     clients: settings.clients.map((client) => ({
       ...client,
       name: client.name ?? client.client_id,
+      federated: client.federated.map((one) => ({ ...one, ca_file: one.ca_file && absolute(cwd, one.ca_file) })),
       cors_origins: unique((client.cors_origins ?? webUris(client.redirect_uris)).map(originOf)),
     })),
     oauth: { ...settings.oauth, audience: settings.oauth.audience ?? url.origin },

@@ -1,6 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import type { Config } from '../config/schema.ts'
 import { isPublicAddress } from './addresses.ts'
 import { proxyFor } from './egress.ts'
@@ -26,6 +27,7 @@ const bodiless = new Set([204, 205, 304])
 export function outboundFetch(
   outbound: () => Config['outbound'],
   isAllowed: (address: string, url: URL) => boolean,
+  tls: Pick<SecureContextOptions, 'ca'> = {},
 ): OutboundFetch {
   return async (input, init = {}) => {
     const { method, headers, body, signal } = init
@@ -42,6 +44,7 @@ export function outboundFetch(
     if (isIP(host) !== 0 && !isReachable(host)) throw new UnreachableAddress(host)
     const limit = AbortSignal.timeout(timeout)
     const answer = await ask(url, {
+      ...tls,
       method: sent.method,
       headers: Object.fromEntries(sent.headers),
       body: Buffer.from(await sent.arrayBuffer()),
@@ -74,7 +77,7 @@ const guardedLookup =
     })
   }
 
-interface Call {
+interface Call extends Pick<SecureContextOptions, 'ca'> {
   method: string
   headers: Record<string, string>
   body: Buffer

@@ -24,7 +24,7 @@ table('clients: ids, types and secrets', [
   [client('type: secret, grants: [client_credentials]'), 'clients[0].type', /confidential, public/],
   [client('grants: [client_credentials]'), 'clients[0].type', /required/],
   [machine('secret: s, grant: x'), 'clients[0].grant', /did you mean grants/],
-  [machine('first_party: false'), 'clients[0].secret', /secret_hash, jwks or jwks_uri/],
+  [machine('first_party: false'), 'clients[0].secret', /secret_hash, jwks, jwks_uri or federated/],
   [machine(`secret: s, secret_hash: '${HASH}'`), 'clients[0].secret_hash', /cannot be combined/],
   [machine('secret_hash: sha256:00'), 'clients[0].secret_hash', /64/],
   [machine(`jwks: ${JWKS}, jwks_uri: https://a.example/jwks`), 'clients[0].jwks_uri', /cannot be combined/],

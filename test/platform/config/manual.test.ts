@@ -119,7 +119,7 @@ t.test('accepts a file that uses every section', (t) => {
   const env = { ...Object.fromEntries(names), SVC_CONFIG: 'config/examples/full.yaml' }
   const { config, warnings } = loadConfig({ env, cwd: new URL('.', root).pathname })
   t.equal(config.app.environment, 'production')
-  t.equal(config.clients.length, 9)
+  t.equal(config.clients.length, 10)
   t.equal(config.webhooks.length, 2)
   t.same(warnings, [])
   const used = parseDocument(text).toJS() as Record<string, unknown>

@@ -14,6 +14,7 @@ mail:
 clients:
   - { client_id: a, type: confidential, grants: [client_credentials], jwks_uri: http://a.example/keys }
   - { client_id: b, type: confidential, grants: [client_credentials], jwks_uri: http://b/, allow_private_addresses: true }
+  - { client_id: c, type: confidential, grants: [client_credentials], federated: [{ subject: a, issuer: http://c.example }] }
 `
   t.strictSame(linesOf(text), [
     'svc.yaml:1: app.secret: is required in production; expected at least 32 random bytes from openssl rand -base64 32',
@@ -23,6 +24,7 @@ clients:
     'svc.yaml:6: stateful[1]: must not match public hosts in production (found "*")',
     'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign users in',
     'svc.yaml:10: clients[0].jwks_uri: must use https in production, unless allow_private_addresses is true (found "http://a.example/keys")',
+    'svc.yaml:12: clients[2].federated[0].issuer: must use https in production, unless allow_private_addresses is true (found "http://c.example")',
   ])
   t.strictSame(problemsOf(text.replace('production', 'development')), [], 'development accepts all of it')
   const short = `${text.replace('environment', 'secret: short\n  environment')}`

@@ -32,7 +32,7 @@ export const secretHash = (secret: string): string => `sha256:${sha256Hex(secret
 function authMethod(client: RegisteredClient): ClientAuthMethod {
   if (client.type === 'public') return 'none'
   if (client.token_endpoint_auth_method !== null) return client.token_endpoint_auth_method
-  const hasSecret = client.secret !== undefined || client.secret_hash !== undefined
+  const hasSecret = client.secret !== undefined || client.secret_hash !== undefined || client.federated.length > 0
   // The library accepts a secret in the header or in the body for either method.
   return hasSecret ? 'client_secret_basic' : 'private_key_jwt'
 }
@@ -63,7 +63,8 @@ export function metadataOf(client: RegisteredClient): ClientMetadata {
     require_pushed_authorization_requests: client.require_par || client.fapi,
     dpop_bound_access_tokens: client.dpop || client.fapi,
   }
-  if (method.startsWith('client_secret_') && hash !== undefined) metadata.client_secret = hash
+  // The library requires a secret. It compares nothing with this one, so a client without a secret has none that works.
+  if (method.startsWith('client_secret_')) metadata.client_secret = hash ?? 'sha256:'
   if (client.jwks) metadata.jwks = structuredClone(client.jwks) as NonNullable<ClientMetadata['jwks']>
   if (client.jwks_uri) metadata.jwks_uri = client.jwks_uri
   if (client.backchannel_logout_uri !== null) {

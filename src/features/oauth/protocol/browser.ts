@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../../../identity/user.ts'
+import type { AuthenticatedWorkload } from '../workloads/authenticate.ts'
 import type { AskedTokens } from './introspection/request.ts'
 
 /** User who is signed in to svc's own session. The library's session does not decide who is signed in. */
@@ -21,6 +22,8 @@ export interface RequestFacts {
   request: FastifyRequest
   reply: FastifyReply
   signedIn: SignedIn | null
+  /** Client that the token of its platform authenticated. */
+  workload?: AuthenticatedWorkload
   /** Tokens of an introspection request. */
   asked?: AskedTokens
 }

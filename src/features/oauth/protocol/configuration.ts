@@ -15,6 +15,7 @@ import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
+import { requestFactsOf } from './browser.ts'
 import { CookieKeys } from './cookie-keys.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { loadExistingGrant } from './grants.ts'
@@ -121,7 +122,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       if (registry.isDocument(token.clientId)) await parts.documents.noteUse(token.clientId)
       const claims =
         token.kind === 'ClientCredentials'
-          ? { gty: 'client_credentials' }
+          ? { gty: 'client_credentials', workload: requestFactsOf(ctx.req).workload?.subject }
           : { gid: token.grantId, ...originClaims(ctx, token), ...(await userClaims(parts, token)) }
       return { scopes: [...token.scopes], ...claims, ...(await statusOf(parts.statusLists, token, claims)) }
     },

@@ -21,6 +21,7 @@ import { RecordSeal } from '../records/record-seal.ts'
 import { RedisRecords } from '../records/redis-records.ts'
 import { RecordStore } from '../records/store.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
+import { Workloads } from '../workloads/workloads.ts'
 import type { ClientCredentials } from './client-credentials.ts'
 import { Introspection } from './introspection/answers.ts'
 import { clientFetch } from './outbound.ts'
@@ -66,6 +67,8 @@ export class OAuthServer {
   /** Limits of failed client authentications. */
   readonly limits: ClientLimits
   readonly secretUses: SecretUses
+  /** Clients that tokens of their platforms authenticate. */
+  readonly workloads: Workloads
   /** Clients that nobody registered. */
   readonly documents: ClientDocuments
   #resealAt: number
@@ -83,6 +86,7 @@ export class OAuthServer {
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
     this.secretUses = new SecretUses(app)
+    this.workloads = new Workloads(app)
     this.documents = new ClientDocuments(app)
     this.statusLists = new StatusLists({
       app,

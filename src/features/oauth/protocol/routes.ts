@@ -9,6 +9,7 @@ import { varyBy } from '../../../platform/http/vary.ts'
 import { limitHeaderNames } from '../../../platform/limits/too-many-requests.ts'
 import type { Registry } from '../clients/clients.ts'
 import { publicClientOf, withClientId } from '../clients/empty-secret.ts'
+import { authenticateWorkload, withWorkload } from '../workloads/authenticate.ts'
 import { setRequestFacts, signedInOf } from './browser.ts'
 import { describe } from './description.ts'
 import { formOf } from './form.ts'
@@ -26,6 +27,11 @@ const maxBodySize = 56 * 1024
 const openHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': ['DPoP-Nonce', 'WWW-Authenticate', ...limitHeaderNames].join(', '),
+}
+
+const refusedWorkload = {
+  error: 'invalid_client',
+  error_description: 'The token of the workload was refused. The log of svc says why.',
 }
 
 const programs: RouteAccess = { family: 'none' }
@@ -134,6 +140,11 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   const isIntrospection = path === protocolRoutes.introspection
   const reading = { takesJson: isProgram, lists: isIntrospection ? ['tokens'] : [] }
   let form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], reading) : null
+  const fields = isProgram && form !== null ? new URLSearchParams(form) : null
+  const parts = { registry: library.registry, limits: oauthServer.limits, workloads: oauthServer.workloads }
+  const workload = fields && (await authenticateWorkload(request, fields, parts))
+  if (workload === 'refused') return sendJson(reply.code(401).headers(openHeaders), refusedWorkload)
+  if (fields && workload) form = withWorkload(fields)
   let asked: AskedTokens | undefined
   if (isIntrospection && form !== null) {
     const introspection = readIntrospection(form)
@@ -166,8 +177,8 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     return reply.redirect(`${path}?${new URLSearchParams(form)}`, 303)
   }
   if (form !== null) replaceBody(raw, form)
-  const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request), ...(asked ? { asked } : {}) }
-  setRequestFacts(raw, facts)
+  const signedIn = isProgram ? null : signedInOf(request)
+  setRequestFacts(raw, { request, reply, signedIn, ...(asked && { asked }), ...(workload && { workload }) })
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     // These documents are the same for all clients and requested often.

@@ -7,10 +7,11 @@ import { abilitiesOf, noteUse, unexpiredToken } from '../../../auth/tokens/beare
 import type { User } from '../../../identity/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import { apiTokenOrigin, type LiveToken, personalOrigin, subjectsOf } from '../alive.ts'
-import { chooseTarget, requestTargets, splitScopes } from '../clients/choose-target.ts'
+import { chooseTarget, requestTargets, resourceServer, splitScopes } from '../clients/choose-target.ts'
 import { apiTokenSource, type RegisteredClient, type Registry } from '../clients/clients.ts'
 import { servedScopes } from '../clients/scopes.ts'
 import { resourceOf, type Targets } from '../clients/targets.ts'
+import { requestFactsOf } from './browser.ts'
 import { issueToken } from './issued-token.ts'
 
 export interface ExchangeParts {
@@ -56,6 +57,8 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   if (!registered || registered.type === 'public') {
     throw new errors.UnauthorizedClient('Only confidential clients exchange tokens.')
   }
+  const { workload } = requestFactsOf(ctx.req)
+  if (workload?.isExchanged) return exchangeWorkload(ctx, parts)
   checkTypes(params)
   const targets = registry.targets(registered.client_id)
   const resource = resourcesOf(params, targets)
@@ -84,6 +87,25 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
     scopes: asked,
   })
   ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
+}
+
+/** Answers a workload that exchanges the token of its platform with a token of its client for one API. */
+async function exchangeWorkload(ctx: KoaContextWithOIDC, { registry }: ExchangeParts): Promise<void> {
+  const { client, params = {}, provider } = ctx.oidc
+  if (!client) throw new errors.InvalidRequest('client_id is missing')
+  checkOthers(params)
+  const targets = registry.targets(client.clientId)
+  const resource = resourcesOf(params, targets)
+  const asked = params.scope === undefined ? registry.apiScopes(client.clientId, resource) : splitScopes(params.scope)
+  const target = chooseTarget(targets, asked, resource)
+  const scopes = asked.filter((scope) => target.tokenScopes.has(scope))
+  const info = resourceServer(target)
+  const scope = scopes.join(' ') || undefined
+  const token = new provider.ClientCredentials({ client, scope } as never)
+  token.resourceServer = new provider.ResourceServer(target.resource, info) as never
+  const access_token = await token.save()
+  const expires_in = info.accessTokenTTL
+  ctx.body = { access_token, expires_in, token_type: 'Bearer', issued_token_type: accessToken, scope }
 }
 
 /** The token to exchange; null if it is invalid, or if the client may not exchange it. */
@@ -128,8 +150,15 @@ function checkTypes(params: Record<string, unknown>): void {
   for (const name of ['subject_token', 'subject_token_type']) {
     if (params[name] === undefined) throw new errors.InvalidRequest(`missing required parameter '${name}'`)
   }
-  const { subject_token_type, requested_token_type = accessToken, actor_token, actor_token_type } = params
-  if (subject_token_type !== accessToken) throw new errors.InvalidRequest('subject_token_type is not supported')
+  if (params.subject_token_type !== accessToken) throw new errors.InvalidRequest('subject_token_type is not supported')
+  checkOthers(params)
+}
+
+function checkOthers({
+  requested_token_type = accessToken,
+  actor_token,
+  actor_token_type,
+}: Record<string, unknown>): void {
   if (requested_token_type !== accessToken) throw new errors.InvalidRequest('requested_token_type is not supported')
   if (actor_token !== undefined || actor_token_type !== undefined) {
     throw new errors.InvalidRequest('actor tokens are not supported')

@@ -3,6 +3,7 @@ import type { Path, Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Config } from '../schema.ts'
 import { adminScope } from '../sections/admin.ts'
+import { federatedIsSafe } from './federated.ts'
 
 type Client = Config['clients'][number]
 type Report = (key: string | Path, message: string) => void
@@ -23,6 +24,7 @@ const rules: readonly Rule[] = [
   oneSecretOnly,
   secretCanBeSent,
   oneKeySetOnly,
+  federatedIsSafe,
   keysArePublic,
   keysCanSign,
   authMethodHasItsCredentials,
@@ -161,10 +163,10 @@ function publicClientActsForUsersOnly(client: Client, report: Report): void {
 }
 
 function confidentialClientHasCredentials(client: Client, report: Report): void {
-  if (client.type !== 'confidential' || hasSecret(client) || hasKeys(client)) return
+  if (client.type !== 'confidential' || hasSecret(client) || hasKeys(client) || client.federated.length > 0) return
   report(
     'secret',
-    'is required for a confidential client without secret_hash, jwks or jwks_uri; svc client:secret creates one',
+    'is required for a confidential client without secret_hash, jwks, jwks_uri or federated; svc client:secret creates one',
   )
 }
 

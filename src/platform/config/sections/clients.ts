@@ -1,4 +1,5 @@
 import { Type } from '../../json-schema.ts'
+import { federated } from './federated.ts'
 import { choice, duration, type ExampleEntry, entry, flag, list, nullable, secrets, text, textOrList } from './kinds.ts'
 import { userClaims } from './user-claims.ts'
 
@@ -111,6 +112,7 @@ const client = entry('One OAuth client.', {
       description: "The URL of the client's public keys.",
     }),
   ),
+  federated,
   token_endpoint_auth_method: nullable(
     choice(AUTH_METHODS, {
       example: 'client_secret_basic',
