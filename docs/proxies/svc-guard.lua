@@ -4,7 +4,7 @@
 -- The names in guard.headers of svc.
 local identity = {
   'remote-user', 'remote-email', 'remote-name', 'remote-groups',
-  'svc-user-id', 'svc-abilities', 'svc-credential', 'authorization',
+  'svc-user-id', 'svc-abilities', 'svc-actor', 'svc-credential', 'authorization',
 }
 
 -- Headers of the connection or of the body, and headers that this action sets.

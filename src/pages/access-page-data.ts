@@ -15,6 +15,15 @@ export interface AccessPageData {
       createdAt: string
       expiresAt: string | null
     }[]
+    /** Clients that act for the user by token exchange. */
+    agents: readonly {
+      /** Target of the form that ends it, or allows it again. */
+      action: string
+      name: string
+      scopes: readonly string[]
+      usedAt: string
+      endedAt: string | null
+    }[]
     nextHref: string | null
   }
   /** API tokens or personal access tokens. Each form posts only the button. */

@@ -3,6 +3,9 @@ export const eventTypes = [
   'account_claimed',
   'account_unlocked',
   'admin_read',
+  'agent_acted',
+  'agent_allowed',
+  'agent_ended',
   'client_blocked',
   'client_unblocked',
   'confirmation_code_sent',
@@ -78,8 +81,9 @@ const failures: readonly string[] = [
 /** Successful events of an account that anyone who knows its address can cause. */
 const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
 
-/** Failures that visitors can repeat as often as they like. */
+/** Events that can repeat as often as their causes like. */
 const repeatable: readonly string[] = [
+  'agent_acted',
   'login_failed',
   'mail_not_sent',
   'passkey_failed',

@@ -26,6 +26,15 @@ const hostileApplication = {
   expiresAt: at,
 }
 
+const agent: AccessPageData['account-applications']['agents'][number] = {
+  action: '/account/applications/agents/support/end',
+  name: 'Support assistant',
+  scopes: ['See your orders'],
+  usedAt: at,
+  endedAt: null,
+}
+const hostileAgent = { ...agent, action: hostile, name: hostile + long, scopes: [hostile + long] }
+
 const token: Token = {
   action: '/account/tokens/1/revoke',
   name: 'Backup script',
@@ -83,9 +92,14 @@ const providers: AccessPageData['account-providers'] = {
 
 /** The account pages about access, in each of their states. */
 export const accessStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
-  'account-applications': (reply) => inAccount(reply, 'account-applications', { applications: [shop], nextHref: null }),
+  'account-applications': (reply) =>
+    inAccount(reply, 'account-applications', {
+      applications: [shop],
+      agents: [agent, { ...agent, name: 'Research agent', endedAt: at }],
+      nextHref: null,
+    }),
   'account-applications-none': (reply) =>
-    inAccount(reply, 'account-applications', { applications: [], nextHref: null }),
+    inAccount(reply, 'account-applications', { applications: [], agents: [], nextHref: null }),
   'account-applications-many': (reply) =>
     inAccount(
       reply,
@@ -97,12 +111,17 @@ export const accessStates: Readonly<Record<string, (reply: FastifyReply) => Fast
           scopes: index % 2 ? [] : shop.scopes,
           expiresAt: at,
         })),
+        agents: [],
         nextHref: '/account/applications?after=1',
       },
       { notice: textsOf(reply.request)('account.done_disconnected') },
     ),
   'account-applications-hostile': (reply) =>
-    inAccount(reply, 'account-applications', { applications: [hostileApplication], nextHref: hostile }),
+    inAccount(reply, 'account-applications', {
+      applications: [hostileApplication],
+      agents: [hostileAgent],
+      nextHref: hostile,
+    }),
   'account-token-list': (reply) => inAccount(reply, 'account-token-list', listOf(reply, [token])),
   'account-token-list-none': (reply) => inAccount(reply, 'account-token-list', listOf(reply, [])),
   'account-token-list-many': (reply) =>

@@ -436,7 +436,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -1868,6 +1868,54 @@ export interface paths {
             };
         };
     };
+    "/oauth/agents": {
+        /**
+         * List the agents that act for you
+         * @description Clients with `may_act_for` that exchanged a token of the user, those used last first.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["Agent"][];
+                    };
+                };
+            };
+        };
+    };
+    "/oauth/agents/{client_id}": {
+        /**
+         * Let an agent that you ended act again
+         * @description Its earlier tokens stay invalid.
+         */
+        put: {
+            parameters: {
+                path: {
+                    /** @description The client id of the agent. */
+                    client_id: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+        /**
+         * End an agent
+         * @description The tokens with which it acts for the user, and those derived from them, stop working where svc is asked. APIs that verify tokens themselves accept them until they expire. The agent gets no new ones.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The client id of the agent. */
+                    client_id: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+    };
     "/svc/token": {
         /**
          * Sign a device in: an API token for a password or another proof
@@ -2584,6 +2632,31 @@ export interface components {
             data: components["schemas"]["AdminUser"][];
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
+        };
+        /** @description A client that acts for the user by token exchange. */
+        Agent: {
+            client: components["schemas"]["AgentClient"];
+            /** @description The scopes of its last token. */
+            scopes: string[];
+            /**
+             * Format: date-time
+             * @description When it first acted for the user.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last got a token.
+             */
+            last_used_at: string;
+            /** @description When the user ended it; null if it may act. */
+            ended_at: string | null;
+        };
+        /** @description The agent. */
+        AgentClient: {
+            /** @description The client id. */
+            id: string;
+            /** @description The name for people. */
+            name: string;
         };
         AllAcceptedCredentials: {
             /** @description The domain of the passkeys. */

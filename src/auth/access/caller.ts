@@ -25,6 +25,10 @@ export interface TokenCaller extends Credential {
   readonly name: string | null
   /** Client of a JWT. */
   readonly clientId?: string
+  /** Who acts for the user (RFC 8693 section 4.1): the client_id of an agent, or the id of a user. */
+  readonly actor?: string
+  /** Claims of a token that an API gets in place of this one. */
+  readonly delegation?: object
   /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
   signInRefusal?(ability: string): HttpError | null
   /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */

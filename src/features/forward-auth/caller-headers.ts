@@ -24,6 +24,7 @@ export function callerHeaders(
     groups: user?.role,
     user_id: id,
     abilities: caller.abilities.filter((name) => !name.includes(' ') && hasSignInFor(caller, name)).join(' '),
+    actor: caller.kind === 'session' ? undefined : caller.actor,
     credential: `${kindOf(caller)} ${caller.credentialId}`,
   }
   const named: Record<string, string> = {}

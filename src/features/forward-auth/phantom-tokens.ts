@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { hasSignInFor } from '../../auth/access/abilities.ts'
 import type { Caller } from '../../auth/access/caller.ts'
@@ -12,7 +13,7 @@ const lifetime = 60
 /** `client_id` of these tokens. No client can have this id, so svc rejects them as bearers. */
 const clientId = 'svc-guard'
 
-type Claims = Readonly<Record<string, string | number | boolean>>
+type Claims = Readonly<Record<string, string | number | boolean | object>>
 
 interface CachedToken {
   token: string
@@ -62,6 +63,7 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
+      ...(caller.kind !== 'session' && caller.delegation ? { act: caller.delegation } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
       ...(user && granted.length > 0 && claims.length > 0 ? claimsAbout(user, claims) : {}),
     }
@@ -71,5 +73,5 @@ export class PhantomTokens {
 /** Tests for the same claims with the same values. */
 function isSame(a: Claims, b: Claims): boolean {
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name])
+  return names.length === Object.keys(b).length && names.every((name) => isDeepStrictEqual(a[name], b[name]))
 }

@@ -1,6 +1,15 @@
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 import { cacheSize, RecentMap } from '../../platform/cache.ts'
 
+/** Who acts for the subject of a token (RFC 8693 section 4.1): the latest actor first. */
+export interface Act {
+  /** `client_id` of an agent, or the id of a user. */
+  sub: string
+  /** Client through which a user acts. */
+  client_id?: string
+  act?: Act
+}
+
 /** Claims of an access token: those of RFC 9068 section 2.2, and svc's own. */
 export interface AccessTokenClaims extends JWTPayload {
   sub: string
@@ -23,6 +32,8 @@ export interface AccessTokenClaims extends JWTPayload {
    */
   acr?: string
   auth_time?: number
+  /** Who acts for the user (RFC 8693 section 4.1). */
+  act?: Act
   /** Key to which the token is bound (RFC 9449 section 6.1). */
   cnf?: { jkt?: string }
 }

@@ -11,6 +11,7 @@ import { logAdvice } from '../../platform/http/advice.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import type { LiveToken } from './alive.ts'
 import { deletePersonalToken } from './applications/store.ts'
+import { actorsOf } from './delegation/actors.ts'
 import { boundRefusal, proofOf } from './dpop.ts'
 import type { OAuthServer } from './protocol/oauth-server.ts'
 import { denyToken } from './records/store.ts'
@@ -26,6 +27,8 @@ class JwtCaller implements TokenCaller {
   readonly expiresAt: number
   readonly profileScopes: readonly string[] | null
   readonly user: User | null
+  readonly actor?: string
+  readonly delegation?: object
 
   readonly #claims: AccessTokenClaims
   readonly #server: FastifyInstance
@@ -39,6 +42,11 @@ class JwtCaller implements TokenCaller {
     this.expiresAt = claims.exp * 1000
     this.profileScopes = server.oauth.registry().isFirstParty(claims.client_id) ? null : this.abilities
     this.user = user
+    const [actor] = actorsOf(claims)
+    if (actor) {
+      this.actor = actor.sub
+      this.delegation = actor
+    }
     this.#claims = claims
     this.#server = server
   }

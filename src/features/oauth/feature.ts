@@ -12,6 +12,7 @@ import {
 import { pruneDocuments } from './client-documents/store.ts'
 import { ownScopes } from './clients/scopes.ts'
 import { pruneSecretUses } from './clients/secret-store.ts'
+import { agentsOf } from './delegation/delegations.ts'
 import { skipsConsent } from './protocol/grants.ts'
 import { deleteRecordsOf } from './records/ended-store.ts'
 
@@ -25,9 +26,10 @@ async function pruneOAuth({ oauth, database, clock }: FastifyInstance): Promise<
   await pruneSecretUses(database, clock.now())
 }
 
-/** Tests whether some clients need the consent of users. */
+/** Tests whether some clients need the consent of users, or act for them. */
 const asksForConsent = (config: Config): boolean =>
-  config.oauth.client_id_metadata.enabled || config.clients.some((client) => !skipsConsent(client, config))
+  config.oauth.client_id_metadata.enabled ||
+  config.clients.some((client) => client.may_act_for !== undefined || !skipsConsent(client, config))
 
 export const oauthFeature = {
   routes: [() => import('./routes.ts')],
@@ -60,6 +62,7 @@ export const oauthFeature = {
   }),
   exportData: async (app, userId) => ({
     applications: await connectedApplications(app, app.oauth, userId),
+    agents: await agentsOf(app, app.oauth.registry(), userId),
     personal_access_tokens: await listPersonalTokens(app.database, userId, app.clock.now()),
   }),
 } satisfies Feature

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import applicationPages from './applications/page-routes.ts'
 import applications from './applications/routes.ts'
 import tokenPages from './applications/token-page-routes.ts'
+import agents from './delegation/routes.ts'
 import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resource-routes.ts'
 import protocol from './protocol/routes.ts'
@@ -15,6 +16,7 @@ const oauth: FastifyPluginAsync = async (app) => {
   await app.register(applications)
   await app.register(applicationPages)
   await app.register(tokenPages)
+  await app.register(agents)
   await app.register(protectedResources)
   await app.register(statusLists, { statusLists: oauthServer.statusLists })
 }

@@ -202,3 +202,27 @@ table('clients that nobody registered', [
   [unregistered('cache: 2d'), 'oauth.client_id_metadata.cache', /at most 1d/],
   [unregistered('max_size: 1'), 'oauth.client_id_metadata.max_size', /1024/],
 ])
+
+const apis = 'apis: { orders: { audience: "https://orders.example", scopes: [write] } }\n'
+const agent = (text: string) =>
+  `${apis}scopes: { read: Read }\nclients:
+  - { client_id: shop, type: public, grants: [device_code] }
+  - { client_id: agent, type: confidential, secret: s, grants: [token_exchange], exchange: [shop], scopes: [read, write], may_act_for: { ${text} } }`
+
+table('clients that act for users', [
+  [agent('scopes: [read]')],
+  [agent('scopes: [read, write], max_ttl: 1h, apis: [orders]')],
+  [agent('max_ttl: 1h'), 'clients[1].may_act_for.scopes', /required/],
+  [agent('scopes: []'), 'clients[1].may_act_for.scopes', /at least one/],
+  [agent('scopes: [email]'), 'clients[1].may_act_for.scopes[0]', /scopes of the client/],
+  [agent('scopes: ["svc:admin"]'), 'clients[1].may_act_for.scopes[0]', /no agent administers/],
+  [agent('scopes: [read], apis: [stock]'), 'clients[1].may_act_for.apis[0]', /name of an API/],
+  [agent('scopes: [read], apis: [constructor]'), 'clients[1].may_act_for.apis[0]', /name of an API/],
+  [agent('scopes: [read], max_ttl: 2d'), 'clients[1].may_act_for.max_ttl', /at most 1d/],
+  [
+    agent('scopes: [read]').replace('token_exchange', 'password').replace('exchange: [shop], ', ''),
+    'clients[1].may_act_for',
+    /requires the grant/,
+  ],
+  [agent('scopes: [read]').replace('exchange: [shop], ', ''), 'clients[1].exchange', /whose users/],
+])

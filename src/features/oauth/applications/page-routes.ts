@@ -6,10 +6,19 @@ import { ListQuery, listPage } from '../../../pages/account/list-page.ts'
 import { formRoute, pageRoute } from '../../../pages/form-page.ts'
 import { languageOf } from '../../../platform/http/language.ts'
 import { describeScope, inPageOrder } from '../clients/scopes.ts'
+import { agentsOf, allowAgent, endAgent } from '../delegation/delegations.ts'
+import { AgentParams } from '../delegation/schemas.ts'
 import { connectedApplications, disconnect } from './authorizations.ts'
 import { AuthorizationParams } from './schemas.ts'
 
 const path = sectionPath('applications')
+
+const agentPath = (clientId: string): string => `${path}/agents/${encodeURIComponent(clientId)}`
+
+const agentForms = [
+  ['end', endAgent, 'agent_ended'],
+  ['allow', allowAgent, 'agent_allowed'],
+] as const
 
 /** The section with the connected applications. */
 const applicationPages: FastifyPluginAsync = async (app) => {
@@ -36,7 +45,16 @@ const applicationPages: FastifyPluginAsync = async (app) => {
         createdAt: created_at,
         expiresAt: expires_at,
       }))
-      return reply.page('account-applications', { applications, nextHref })
+      const agents = (await agentsOf(app, oauthServer.registry(), requireUser(request).id)).map(
+        ({ client, scopes, last_used_at, ended_at }) => ({
+          action: `${agentPath(client.id)}/${ended_at === null ? 'end' : 'allow'}`,
+          name: client.name,
+          scopes: inPageOrder(config, scopes).map((name) => describeScope(config, name, language)),
+          usedAt: last_used_at,
+          endedAt: ended_at,
+        }),
+      )
+      return reply.page('account-applications', { applications, agents, nextHref })
     },
   })
 
@@ -53,6 +71,22 @@ const applicationPages: FastifyPluginAsync = async (app) => {
       return done(path, 'disconnected')
     },
   })
+
+  for (const [step, change, done_] of agentForms) {
+    formRoute(app, {
+      path: `${path}/agents/:client_id/${step}`,
+      operation: step === 'end' ? 'EndAgent' : 'AllowAgent',
+      config: verifiedAccount,
+      params: AgentParams,
+      summary: step === 'end' ? 'end an agent' : 'allow an agent again',
+      description: `Like \`${step === 'end' ? 'DELETE' : 'PUT'} /oauth/agents/{client_id}\`.`,
+      next: 'Back to the page.',
+      async send(request) {
+        await change(visitOf(request), request.params.client_id)
+        return done(path, done_)
+      },
+    })
+  }
 }
 
 export default applicationPages

@@ -1,4 +1,5 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Act } from '../access-token.ts'
 import { resourceServer } from '../clients/choose-target.ts'
 import type { Target } from '../clients/targets.ts'
 
@@ -19,10 +20,12 @@ interface TokenFacts {
   subjects?: readonly string[]
   /** Maximum end, in unix seconds. */
   until?: number
+  act?: Act | undefined
 }
 
 interface OriginClaims extends AuthenticationClaims {
   subject_jti?: string | readonly string[]
+  act?: Act | undefined
 }
 
 /** Origin of the tokens that requests are issuing. */
@@ -47,6 +50,7 @@ export async function issueToken(
     authentication,
     subjects = [],
     until = Number.POSITIVE_INFINITY,
+    act,
   }: TokenFacts,
 ): Promise<{ access_token: string; expires_in: number; token_type: string }> {
   const { provider, client } = ctx.oidc
@@ -59,7 +63,7 @@ export async function issueToken(
   const { acr, auth_time } = authentication
   const [subject, ...earlier] = subjects
   const subject_jti = earlier.length > 0 ? subjects : subject
-  origins.set(token, { acr, auth_time, ...(subject_jti === undefined ? {} : { subject_jti }) })
+  origins.set(token, { acr, auth_time, act, ...(subject_jti === undefined ? {} : { subject_jti }) })
   token.resourceServer = new ResourceServer(target.resource, info) as never
   return { access_token: await token.save(), expires_in: exp - iat, token_type: token.tokenType }
 }

@@ -13,6 +13,7 @@ import { ClientDocuments } from '../client-documents/client-documents.ts'
 import { ClientLimits } from '../clients/client-limits.ts'
 import { Registry } from '../clients/clients.ts'
 import { SecretUses } from '../clients/secret-uses.ts'
+import { mayActorsAct } from '../delegation/delegations.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, reencryptAfter } from '../keys/key-ring.ts'
 import { signJwt } from '../keys/sign.ts'
@@ -45,6 +46,12 @@ export interface Protocol {
   introspection: Introspection
   clientCredentials: ClientCredentials
   userInfo: UserInfo
+}
+
+/** The token, if a condition that takes a query holds. */
+async function onlyIf(condition: Promise<boolean>, live: Promise<LiveToken | null>): Promise<LiveToken | null> {
+  const [isMet, found] = await Promise.all([condition, live])
+  return isMet ? found : null
 }
 
 /** How long a process trusts that all records have the current encryption, in milliseconds. */
@@ -183,12 +190,8 @@ export class OAuthServer {
     const { aud, client_id } = claims
     if (!registry.hasAudience(aud)) return null
     const live = findLiveToken(this.#app, (id) => registry.has(id), claims, options)
-    return registry.isDocument(client_id) ? this.#ifAccepted(client_id, live) : live
-  }
-
-  async #ifAccepted(clientId: string, live: Promise<LiveToken | null>): Promise<LiveToken | null> {
-    const [found, isAccepted] = await Promise.all([live, this.#accepts(clientId)])
-    return isAccepted ? found : null
+    if (registry.isDocument(client_id)) return onlyIf(this.#accepts(client_id), live)
+    return claims.act === undefined ? live : onlyIf(mayActorsAct(this.#app, claims), live)
   }
 
   /** Tests whether svc accepts tokens of a client. */

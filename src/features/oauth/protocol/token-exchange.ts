@@ -10,7 +10,8 @@ import { apiTokenOrigin, type LiveToken, personalOrigin, subjectsOf } from '../a
 import { chooseTarget, requestTargets, resourceServer, splitScopes } from '../clients/choose-target.ts'
 import { apiTokenSource, type RegisteredClient, type Registry } from '../clients/clients.ts'
 import { servedScopes } from '../clients/scopes.ts'
-import { resourceOf, type Targets } from '../clients/targets.ts'
+import { resourceOf, type Target, type Targets } from '../clients/targets.ts'
+import { actOf, DelegationRefused, delegable, delegableTargets, recordDelegation } from '../delegation/delegate.ts'
 import { requestFactsOf } from './browser.ts'
 import { issueToken } from './issued-token.ts'
 
@@ -24,6 +25,8 @@ export interface ExchangeParts {
 /** Token that a client exchanges. */
 interface Subject {
   user: User
+  /** Claims of an access token; null for an API token. */
+  claims: AccessTokenClaims | null
   /** Grant that the new token is revoked with. */
   grantId: string | undefined
   /** Latest expiry of the new token, in Unix seconds. */
@@ -64,23 +67,28 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   const resource = resourcesOf(params, targets)
   const named = resource === undefined ? targets : requestTargets(targets, [], resource)
 
+  const actor = await findActor(params, registered, parts)
   const subject = await findSubject(String(params.subject_token), registered, parts)
   // Also rejects a token that expires within this second.
   if (!subject || subject.until * 1000 <= app.clock.now()) throw invalidSubject()
-  const { user, has, ...facts } = subject
+  const { user, has, claims, ...facts } = subject
   if (user.disabled) throw refusedUser('The user is disabled.')
   if (mustVerifyAddress(app.config.current(), user)) {
     throw refusedUser("The user's email address is not verified.")
   }
-  const shared = registered.scopes.filter(has)
+  const rights = registered.may_act_for
+  const common = registered.scopes.filter(has)
+  const shared = rights ? delegable(common, rights) : common
   const offered = shared.filter((name) => named.some(({ tokenScopes }) => tokenScopes.has(name)))
   const asked = params.scope === undefined ? offered : splitScopes(params.scope)
   const foreign = asked.find((name) => !shared.includes(name))
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const target = chooseTarget(targets, asked, resource)
+  const delegated = rights ? await delegate(ctx, { app, rights, target, user, subject, actor, scopes: asked }) : {}
   const issued = await issueToken(ctx, {
     ...facts,
+    ...delegated,
     target,
     accountId: String(user.id),
     gty: 'token_exchange',
@@ -89,11 +97,58 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
 }
 
+interface Delegation {
+  app: FastifyInstance
+  rights: NonNullable<RegisteredClient['may_act_for']>
+  target: Target
+  user: User
+  subject: Subject
+  actor: AccessTokenClaims | null
+  scopes: readonly string[]
+}
+
+/** Facts of a token with which the client acts for the user. */
+async function delegate(ctx: KoaContextWithOIDC, { app, rights, target, user, subject, actor, scopes }: Delegation) {
+  const clientId = String(ctx.oidc.client?.clientId)
+  if (delegableTargets([target], rights).length === 0) {
+    throw new errors.InvalidTarget('The client may not act for users at this API.')
+  }
+  try {
+    const act = actOf(clientId, subject.claims, actor)
+    await recordDelegation(app, requestFactsOf(ctx.req).request, { user, clientId, scopes })
+    const latest = Math.floor((Date.now() + rights.max_ttl) / 1000)
+    const subjects = actor ? [...subject.subjects, actor.jti] : subject.subjects
+    return { act, subjects, until: Math.min(subject.until, latest, actor?.exp ?? Number.POSITIVE_INFINITY) }
+  } catch (error) {
+    if (error instanceof DelegationRefused) throw refusedUser(error.message)
+    throw error
+  }
+}
+
+/** Token of the actor, which svc issued to the client; null without one. */
+async function findActor(
+  { actor_token, actor_token_type }: Record<string, unknown>,
+  { client_id, may_act_for }: RegisteredClient,
+  { findLive }: ExchangeParts,
+): Promise<AccessTokenClaims | null> {
+  if (actor_token === undefined && actor_token_type === undefined) return null
+  if (!may_act_for) throw new errors.InvalidRequest('actor tokens are not supported')
+  if (actor_token_type !== accessToken) throw new errors.InvalidRequest('actor_token_type is not supported')
+  const live = typeof actor_token === 'string' && isJwt(actor_token) ? await findLive(actor_token) : null
+  const { claims } = live ?? {}
+  // A token of another client does not prove that this one may act in its name.
+  if (claims?.client_id !== client_id || claims.cnf !== undefined || claims.act !== undefined) {
+    throw new errors.InvalidRequest('actor_token is invalid')
+  }
+  return claims
+}
+
 /** Answers a workload that exchanges the token of its platform with a token of its client for one API. */
 async function exchangeWorkload(ctx: KoaContextWithOIDC, { registry }: ExchangeParts): Promise<void> {
   const { client, params = {}, provider } = ctx.oidc
   if (!client) throw new errors.InvalidRequest('client_id is missing')
-  checkOthers(params)
+  checkRequested(params)
+  checkNoActor(params)
   const targets = registry.targets(client.clientId)
   const resource = resourcesOf(params, targets)
   const asked = params.scope === undefined ? registry.apiScopes(client.clientId, resource) : splitScopes(params.scope)
@@ -128,6 +183,7 @@ async function findSubject(
     grantId: apiTokenOrigin(row.id),
     until: expiresAt === null ? Number.POSITIVE_INFINITY : Math.floor(expiresAt / 1000),
     subjects: [],
+    claims: null,
     authentication: {},
     // Abilities are for APIs. Claims about the user need a sign-in with OpenID Connect.
     has: (scope) => !isServed(scope) && grants(abilities, scope),
@@ -143,7 +199,15 @@ function subjectOfJwt(claims: AccessTokenClaims, user: User): Subject {
     throw new errors.InvalidRequest(`subject_token is the result of ${maxExchanges} exchanges, which is the maximum`)
   }
   const scopes = splitScopes(scope)
-  return { user, grantId: gid, until: exp, subjects, authentication: claims, has: (name) => scopes.includes(name) }
+  return {
+    user,
+    claims,
+    grantId: gid,
+    until: exp,
+    subjects,
+    authentication: claims,
+    has: (name) => scopes.includes(name),
+  }
 }
 
 function checkTypes(params: Record<string, unknown>): void {
@@ -151,15 +215,14 @@ function checkTypes(params: Record<string, unknown>): void {
     if (params[name] === undefined) throw new errors.InvalidRequest(`missing required parameter '${name}'`)
   }
   if (params.subject_token_type !== accessToken) throw new errors.InvalidRequest('subject_token_type is not supported')
-  checkOthers(params)
+  checkRequested(params)
 }
 
-function checkOthers({
-  requested_token_type = accessToken,
-  actor_token,
-  actor_token_type,
-}: Record<string, unknown>): void {
+function checkRequested({ requested_token_type = accessToken }: Record<string, unknown>): void {
   if (requested_token_type !== accessToken) throw new errors.InvalidRequest('requested_token_type is not supported')
+}
+
+function checkNoActor({ actor_token, actor_token_type }: Record<string, unknown>): void {
   if (actor_token !== undefined || actor_token_type !== undefined) {
     throw new errors.InvalidRequest('actor tokens are not supported')
   }

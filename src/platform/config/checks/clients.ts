@@ -3,6 +3,7 @@ import type { Path, Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Config } from '../schema.ts'
 import { adminScope } from '../sections/admin.ts'
+import { agentsAreLimited } from './agents.ts'
 import { federatedIsSafe } from './federated.ts'
 
 type Client = Config['clients'][number]
@@ -32,6 +33,7 @@ const rules: readonly Rule[] = [
   fapiHasNoSecret,
   boundClientGetsBoundTokens,
   exchangeNamesClients,
+  agentsAreLimited,
   scopesExist,
 ]
 

@@ -200,6 +200,27 @@ const client = entry('One OAuth client.', {
     description:
       'Clients whose access tokens this client may exchange with the grant token_exchange. svc-api-tokens allows API tokens, svc-first-party the tokens of sessions.',
   }),
+  may_act_for: Type.Optional(
+    entry(
+      'What the client may do for users as an agent, by token exchange (RFC 8693). Its tokens then name it in the claim act.',
+      {
+        scopes: list(text({ description: 'A scope.' }), {
+          minItems: 1,
+          example: ['orders:read'],
+          description: 'The scopes of its tokens, of those that the exchanged token has too.',
+        }),
+        max_ttl: duration({ default: '5m', max: '1d', description: 'The longest lifetime of its tokens.' }),
+        apis: nullable(
+          list(text({ description: 'The name of an API.' }), {
+            minItems: 1,
+            example: ['orders'],
+            description: 'The APIs of apis that its tokens may be for. By default each one for which it has scopes.',
+          }),
+        ),
+      },
+      { scopes: ['orders:read'], max_ttl: '5m', apis: ['orders'] },
+    ),
+  ),
   cors_origins: nullable(
     list(text({ format: 'origin', description: 'An origin.' }), {
       example: ['https://app.example'],

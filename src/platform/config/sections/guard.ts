@@ -192,6 +192,7 @@ export const guardSection = section('The guard that authenticates requests.', {
     groups: headerName('Remote-Groups', 'The role of the user.'),
     user_id: headerName('Svc-User-Id', 'The id of the user.'),
     abilities: headerName('Svc-Abilities', 'The abilities of the credential, separated by spaces.'),
+    actor: headerName('Svc-Actor', 'The agent that acts for the user, with the token of an exchange.'),
     credential: headerName('Svc-Credential', 'The kind and the id of the credential, such as token 17.'),
   }),
 })

@@ -112,6 +112,11 @@ export type OauthClientDocument = Prisma.OauthClientDocumentModel
  */
 export type OauthBlockedHost = Prisma.OauthBlockedHostModel
 /**
+ * Model OauthDelegation
+ * An agent that acts for a user by token exchange, until the user ends it.
+ */
+export type OauthDelegation = Prisma.OauthDelegationModel
+/**
  * Model OauthSecretUse
  * When a client with several secrets used one of them.
  */

@@ -81,13 +81,13 @@ export class Introspection {
     if (!claims || !isVisible(client, claims.client_id)) return inactive
     const live = await this.#parts.activeOf(claims)
     if (!live) return inactive
-    const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf } = claims
+    const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf, act } = claims
     const abilities = scope?.split(' ') ?? []
     const names = claimNames(this.#parts.registry, { clientId: client_id, aud, scopes: new Set(abilities) })
     const { name, role, ...claimed } = live.user ? claimsAbout(live.user, names) : {}
     return stateOf({
       ...claimed,
-      ...{ sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf },
+      ...{ sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf, act },
       abilities,
       role: role ?? roleFor(client, live.user, abilities),
       // The name of a personal access token.

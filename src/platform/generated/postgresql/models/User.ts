@@ -314,6 +314,7 @@ export type UserWhereInput = {
   passkeys?: Prisma.PasskeyListRelationFilter
   oauthRecords?: Prisma.OauthRecordListRelationFilter
   oauthConsents?: Prisma.OauthConsentListRelationFilter
+  oauthDelegations?: Prisma.OauthDelegationListRelationFilter
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
@@ -342,6 +343,7 @@ export type UserOrderByWithRelationInput = {
   passkeys?: Prisma.PasskeyOrderByRelationAggregateInput
   oauthRecords?: Prisma.OauthRecordOrderByRelationAggregateInput
   oauthConsents?: Prisma.OauthConsentOrderByRelationAggregateInput
+  oauthDelegations?: Prisma.OauthDelegationOrderByRelationAggregateInput
   personalTokens?: Prisma.OauthPersonalTokenOrderByRelationAggregateInput
   socialAccounts?: Prisma.SocialAccountOrderByRelationAggregateInput
   emailChanges?: Prisma.EmailChangeOrderByRelationAggregateInput
@@ -373,6 +375,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   passkeys?: Prisma.PasskeyListRelationFilter
   oauthRecords?: Prisma.OauthRecordListRelationFilter
   oauthConsents?: Prisma.OauthConsentListRelationFilter
+  oauthDelegations?: Prisma.OauthDelegationListRelationFilter
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
@@ -447,6 +450,7 @@ export type UserCreateInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -475,6 +479,7 @@ export type UserUncheckedCreateInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -503,6 +508,7 @@ export type UserUpdateInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -531,6 +537,7 @@ export type UserUncheckedUpdateInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -744,6 +751,20 @@ export type UserUpdateOneRequiredWithoutOauthConsentsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutOauthConsentsInput, Prisma.UserUpdateWithoutOauthConsentsInput>, Prisma.UserUncheckedUpdateWithoutOauthConsentsInput>
 }
 
+export type UserCreateNestedOneWithoutOauthDelegationsInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutOauthDelegationsInput, Prisma.UserUncheckedCreateWithoutOauthDelegationsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutOauthDelegationsInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutOauthDelegationsNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutOauthDelegationsInput, Prisma.UserUncheckedCreateWithoutOauthDelegationsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutOauthDelegationsInput
+  upsert?: Prisma.UserUpsertWithoutOauthDelegationsInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutOauthDelegationsInput, Prisma.UserUpdateWithoutOauthDelegationsInput>, Prisma.UserUncheckedUpdateWithoutOauthDelegationsInput>
+}
+
 export type UserCreateNestedOneWithoutPersonalTokensInput = {
   create?: Prisma.XOR<Prisma.UserCreateWithoutPersonalTokensInput, Prisma.UserUncheckedCreateWithoutPersonalTokensInput>
   connectOrCreate?: Prisma.UserCreateOrConnectWithoutPersonalTokensInput
@@ -822,6 +843,7 @@ export type UserCreateWithoutPasswordResetInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -849,6 +871,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -892,6 +915,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -919,6 +943,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -946,6 +971,7 @@ export type UserCreateWithoutSessionsInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -973,6 +999,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -1016,6 +1043,7 @@ export type UserUpdateWithoutSessionsInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -1043,6 +1071,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -1070,6 +1099,7 @@ export type UserCreateWithoutRememberTokensInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -1097,6 +1127,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -1140,6 +1171,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -1167,6 +1199,7 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -1194,6 +1227,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -1221,6 +1255,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -1264,6 +1299,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -1291,6 +1327,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -1318,6 +1355,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -1345,6 +1383,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -1388,6 +1427,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -1415,6 +1455,135 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutOauthDelegationsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutOauthDelegationsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutOauthDelegationsInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutOauthDelegationsInput, Prisma.UserUncheckedCreateWithoutOauthDelegationsInput>
+}
+
+export type UserUpsertWithoutOauthDelegationsInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutOauthDelegationsInput, Prisma.UserUncheckedUpdateWithoutOauthDelegationsInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutOauthDelegationsInput, Prisma.UserUncheckedCreateWithoutOauthDelegationsInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutOauthDelegationsInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutOauthDelegationsInput, Prisma.UserUncheckedUpdateWithoutOauthDelegationsInput>
+}
+
+export type UserUpdateWithoutOauthDelegationsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -1443,6 +1612,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
 }
@@ -1470,6 +1640,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
 }
@@ -1513,6 +1684,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
 }
@@ -1540,6 +1712,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
 }
@@ -1566,6 +1739,7 @@ export type UserCreateWithoutPasskeysInput = {
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
@@ -1593,6 +1767,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
@@ -1636,6 +1811,7 @@ export type UserUpdateWithoutPasskeysInput = {
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
@@ -1663,6 +1839,7 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
@@ -1691,6 +1868,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
 }
@@ -1718,6 +1896,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
 }
@@ -1761,6 +1940,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
 }
@@ -1788,6 +1968,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
 }
@@ -1815,6 +1996,7 @@ export type UserCreateWithoutEmailChangesInput = {
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
 }
@@ -1842,6 +2024,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
 }
@@ -1885,6 +2068,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
 }
@@ -1912,6 +2096,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
 }
@@ -1927,6 +2112,7 @@ export type UserCountOutputType = {
   passkeys: number
   oauthRecords: number
   oauthConsents: number
+  oauthDelegations: number
   personalTokens: number
   socialAccounts: number
   emailChanges: number
@@ -1938,6 +2124,7 @@ export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.I
   passkeys?: boolean | UserCountOutputTypeCountPasskeysArgs
   oauthRecords?: boolean | UserCountOutputTypeCountOauthRecordsArgs
   oauthConsents?: boolean | UserCountOutputTypeCountOauthConsentsArgs
+  oauthDelegations?: boolean | UserCountOutputTypeCountOauthDelegationsArgs
   personalTokens?: boolean | UserCountOutputTypeCountPersonalTokensArgs
   socialAccounts?: boolean | UserCountOutputTypeCountSocialAccountsArgs
   emailChanges?: boolean | UserCountOutputTypeCountEmailChangesArgs
@@ -1991,6 +2178,13 @@ export type UserCountOutputTypeCountOauthConsentsArgs<ExtArgs extends runtime.Ty
 /**
  * UserCountOutputType without action
  */
+export type UserCountOutputTypeCountOauthDelegationsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.OauthDelegationWhereInput
+}
+
+/**
+ * UserCountOutputType without action
+ */
 export type UserCountOutputTypeCountPersonalTokensArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   where?: Prisma.OauthPersonalTokenWhereInput
 }
@@ -2033,6 +2227,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
   oauthRecords?: boolean | Prisma.User$oauthRecordsArgs<ExtArgs>
   oauthConsents?: boolean | Prisma.User$oauthConsentsArgs<ExtArgs>
+  oauthDelegations?: boolean | Prisma.User$oauthDelegationsArgs<ExtArgs>
   personalTokens?: boolean | Prisma.User$personalTokensArgs<ExtArgs>
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
@@ -2104,6 +2299,7 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
   oauthRecords?: boolean | Prisma.User$oauthRecordsArgs<ExtArgs>
   oauthConsents?: boolean | Prisma.User$oauthConsentsArgs<ExtArgs>
+  oauthDelegations?: boolean | Prisma.User$oauthDelegationsArgs<ExtArgs>
   personalTokens?: boolean | Prisma.User$personalTokensArgs<ExtArgs>
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
@@ -2121,6 +2317,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     passkeys: Prisma.$PasskeyPayload<ExtArgs>[]
     oauthRecords: Prisma.$OauthRecordPayload<ExtArgs>[]
     oauthConsents: Prisma.$OauthConsentPayload<ExtArgs>[]
+    oauthDelegations: Prisma.$OauthDelegationPayload<ExtArgs>[]
     personalTokens: Prisma.$OauthPersonalTokenPayload<ExtArgs>[]
     socialAccounts: Prisma.$SocialAccountPayload<ExtArgs>[]
     emailChanges: Prisma.$EmailChangePayload<ExtArgs>[]
@@ -2561,6 +2758,7 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   passkeys<T extends Prisma.User$passkeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passkeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$PasskeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   oauthRecords<T extends Prisma.User$oauthRecordsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$oauthRecordsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthRecordPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   oauthConsents<T extends Prisma.User$oauthConsentsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$oauthConsentsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthConsentPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  oauthDelegations<T extends Prisma.User$oauthDelegationsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$oauthDelegationsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthDelegationPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   personalTokens<T extends Prisma.User$personalTokensArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$personalTokensArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthPersonalTokenPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   socialAccounts<T extends Prisma.User$socialAccountsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$socialAccountsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SocialAccountPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   emailChanges<T extends Prisma.User$emailChangesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$emailChangesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$EmailChangePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
@@ -3138,6 +3336,30 @@ export type User$oauthConsentsArgs<ExtArgs extends runtime.Types.Extensions.Inte
   take?: number
   skip?: number
   distinct?: Prisma.OauthConsentScalarFieldEnum | Prisma.OauthConsentScalarFieldEnum[]
+}
+
+/**
+ * User.oauthDelegations
+ */
+export type User$oauthDelegationsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the OauthDelegation
+   */
+  select?: Prisma.OauthDelegationSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the OauthDelegation
+   */
+  omit?: Prisma.OauthDelegationOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.OauthDelegationInclude<ExtArgs> | null
+  where?: Prisma.OauthDelegationWhereInput
+  orderBy?: Prisma.OauthDelegationOrderByWithRelationInput | Prisma.OauthDelegationOrderByWithRelationInput[]
+  cursor?: Prisma.OauthDelegationWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.OauthDelegationScalarFieldEnum | Prisma.OauthDelegationScalarFieldEnum[]
 }
 
 /**

@@ -411,6 +411,7 @@ export const ModelName = {
   OauthConsent: 'OauthConsent',
   OauthClientDocument: 'OauthClientDocument',
   OauthBlockedHost: 'OauthBlockedHost',
+  OauthDelegation: 'OauthDelegation',
   OauthSecretUse: 'OauthSecretUse',
   OauthPersonalToken: 'OauthPersonalToken',
   OauthKey: 'OauthKey',
@@ -441,7 +442,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1478,6 +1479,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.OauthBlockedHostCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.OauthBlockedHostCountAggregateOutputType> | number
+        }
+      }
+    }
+    OauthDelegation: {
+      payload: Prisma.$OauthDelegationPayload<ExtArgs>
+      fields: Prisma.OauthDelegationFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.OauthDelegationFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.OauthDelegationFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        findFirst: {
+          args: Prisma.OauthDelegationFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.OauthDelegationFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        findMany: {
+          args: Prisma.OauthDelegationFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>[]
+        }
+        create: {
+          args: Prisma.OauthDelegationCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        createMany: {
+          args: Prisma.OauthDelegationCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.OauthDelegationCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>[]
+        }
+        delete: {
+          args: Prisma.OauthDelegationDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        update: {
+          args: Prisma.OauthDelegationUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        deleteMany: {
+          args: Prisma.OauthDelegationDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.OauthDelegationUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.OauthDelegationUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>[]
+        }
+        upsert: {
+          args: Prisma.OauthDelegationUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthDelegationPayload>
+        }
+        aggregate: {
+          args: Prisma.OauthDelegationAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateOauthDelegation>
+        }
+        groupBy: {
+          args: Prisma.OauthDelegationGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthDelegationGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.OauthDelegationCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthDelegationCountAggregateOutputType> | number
         }
       }
     }
@@ -2783,6 +2858,19 @@ export const OauthBlockedHostScalarFieldEnum = {
 export type OauthBlockedHostScalarFieldEnum = (typeof OauthBlockedHostScalarFieldEnum)[keyof typeof OauthBlockedHostScalarFieldEnum]
 
 
+export const OauthDelegationScalarFieldEnum = {
+  userId: 'userId',
+  clientId: 'clientId',
+  scopes: 'scopes',
+  createdAt: 'createdAt',
+  usedAt: 'usedAt',
+  endedAt: 'endedAt',
+  validFrom: 'validFrom'
+} as const
+
+export type OauthDelegationScalarFieldEnum = (typeof OauthDelegationScalarFieldEnum)[keyof typeof OauthDelegationScalarFieldEnum]
+
+
 export const OauthSecretUseScalarFieldEnum = {
   id: 'id',
   usedAt: 'usedAt'
@@ -3223,6 +3311,7 @@ export type GlobalOmitConfig = {
   oauthConsent?: Prisma.OauthConsentOmit
   oauthClientDocument?: Prisma.OauthClientDocumentOmit
   oauthBlockedHost?: Prisma.OauthBlockedHostOmit
+  oauthDelegation?: Prisma.OauthDelegationOmit
   oauthSecretUse?: Prisma.OauthSecretUseOmit
   oauthPersonalToken?: Prisma.OauthPersonalTokenOmit
   oauthKey?: Prisma.OauthKeyOmit

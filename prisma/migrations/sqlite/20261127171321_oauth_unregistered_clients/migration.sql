@@ -16,6 +16,20 @@ CREATE TABLE "oauth_blocked_hosts" (
 );
 
 -- CreateTable
+CREATE TABLE "oauth_delegations" (
+    "user_id" INTEGER NOT NULL,
+    "client_id" TEXT NOT NULL,
+    "scopes" TEXT NOT NULL,
+    "created_at" INTEGER NOT NULL,
+    "used_at" INTEGER NOT NULL,
+    "ended_at" INTEGER,
+    "valid_from" INTEGER NOT NULL,
+
+    PRIMARY KEY ("user_id", "client_id"),
+    CONSTRAINT "oauth_delegations_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+-- CreateTable
 CREATE TABLE "oauth_secret_uses" (
     "id" TEXT NOT NULL PRIMARY KEY,
     "used_at" INTEGER NOT NULL
