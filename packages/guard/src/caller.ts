@@ -1,5 +1,13 @@
 import type { Challenges } from './errors.ts'
 
+/** Who acts for a user with an exchanged token (RFC 8693 section 4.1). */
+export interface Actor {
+  /** The `client_id` of an agent, or the id of a user. */
+  id: string
+  /** For whom the actor itself acts; null if it acts for the user directly. */
+  actor: Actor | null
+}
+
 /** What a verified credential says. */
 export interface CallerFacts {
   id: string
@@ -8,6 +16,7 @@ export interface CallerFacts {
   role: string | null
   email: string | null
   name: string | null
+  actor: Actor | null
   expiresAt: number | null
   claims: Readonly<Record<string, unknown>>
 }
@@ -29,6 +38,8 @@ export class Caller implements CallerFacts {
   readonly email: string | null
   /** The user's name, if the access token includes it. */
   readonly name: string | null
+  /** The agent that acts for the user; null for a user or a machine that acts alone. */
+  readonly actor: Actor | null
   /** Unix seconds; null for no expiry. */
   readonly expiresAt: number | null
   /** All claims of the access token, or the introspection response. */
@@ -46,6 +57,7 @@ export class Caller implements CallerFacts {
     this.role = facts.role
     this.email = facts.email
     this.name = facts.name
+    this.actor = facts.actor
     this.expiresAt = facts.expiresAt
     this.claims = facts.claims
   }
@@ -72,6 +84,8 @@ export function readClaims(kind: CallerFacts['kind'], claims: Record<string, unk
   const id = text(sub)
   if (id === null || cnf !== undefined) return null
   if (exp !== undefined && exp !== null && !Number.isFinite(exp)) return null
+  const actor = readActor(claims.act)
+  if (actor === undefined) return null
   const names = kind === 'token' && abilities !== undefined ? abilities : scopesOf(scope)
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) return null
   return {
@@ -82,9 +96,23 @@ export function readClaims(kind: CallerFacts['kind'], claims: Record<string, unk
     email: claims.email_verified === true ? text(claims.email) : null,
     // The introspection of an API token returns the name of the token.
     name: kind === 'jwt' ? text(claims.name) : null,
+    actor,
     expiresAt: typeof exp === 'number' ? exp : null,
     claims: Object.freeze(claims),
   }
+}
+
+/** Maximum number of actors in a token of svc. */
+const maxActors = 3
+
+/** Reads the claim `act`; null without one, and undefined if it is malformed. */
+function readActor(act: unknown, depth = 1): Actor | null | undefined {
+  if (act === undefined || act === null) return null
+  if (typeof act !== 'object' || depth > maxActors) return undefined
+  const { sub, act: next } = act as { sub?: unknown; act?: unknown }
+  const id = text(sub)
+  const actor = readActor(next, depth + 1)
+  return id === null || actor === undefined ? undefined : Object.freeze({ id, actor })
 }
 
 function scopesOf(scope: unknown): string[] | null {

@@ -66,6 +66,13 @@ export class Challenges {
     return new GuardError(403, 'invalid_ability', 'The token does not have the required ability.', headers)
   }
 
+  /** The user must sign in with a second factor (RFC 9470 section 3). */
+  weakSignIn(): GuardError {
+    const description = 'The user must sign in with a second factor'
+    const reason = ['error="insufficient_user_authentication"', `error_description="${description}"`]
+    return new GuardError(401, 'unauthenticated', `${description}.`, this.#challenge(...reason, 'acr_values="2 phr"'))
+  }
+
   #challenge(...parameters: string[]): Record<string, string> {
     return { 'www-authenticate': `Bearer ${[...parameters, ...this.#parameters].join(', ')}`.trim() }
   }

@@ -5,6 +5,7 @@ import { Guard } from './guard.ts'
 import { authorizationOf } from './node-request.ts'
 import type { GuardOptions } from './options.ts'
 import * as requirements from './requirements.ts'
+import * as tools from './tools.ts'
 
 export type { Caller, GuardOptions }
 
@@ -17,7 +18,7 @@ declare global {
   }
 }
 
-type Incoming = IncomingMessage & { originalUrl?: string; caller?: Caller }
+type Incoming = IncomingMessage & { originalUrl?: string; caller?: Caller; body?: unknown }
 type Middleware = (request: Incoming, response: ServerResponse, next: (error?: unknown) => void) => void
 
 /**
@@ -49,14 +50,23 @@ function reject(response: ServerResponse, error: unknown, next: (error?: unknown
   else next(error)
 }
 
-function middlewareFor(requirement: requirements.Requirement): Middleware {
-  return ({ caller }, response, next) => {
+function middlewareFor(requirement: requirements.Requirement | tools.ToolRequirement): Middleware {
+  return ({ caller, method, body }, response, next) => {
     if (!(caller instanceof Caller)) {
       return next(new Error('The guard of svc did not authenticate this request. Use guard() first.'))
     }
-    const error = requirement(caller)
-    if (error === null) next()
-    else reject(response, error, next)
+    try {
+      const isSkipped = 'checkBody' in requirement && !tools.hasBody(method)
+      const error = isSkipped
+        ? null
+        : 'checkBody' in requirement
+          ? requirement.checkBody(caller, body)
+          : requirement(caller)
+      if (error === null) next()
+      else reject(response, error, next)
+    } catch (error) {
+      next(error)
+    }
   }
 }
 
@@ -68,3 +78,7 @@ export const ability = (...names: string[]): Middleware => middlewareFor(require
 
 /** A middleware that requires one of the roles. */
 export const role = (...names: string[]): Middleware => middlewareFor(requirements.role(...names))
+
+/** A middleware that guards tools of an MCP server by the body of the request. Use it after `express.json()`. */
+export const guardTool = (name: string, needs: tools.ToolNeeds): Middleware =>
+  middlewareFor(tools.guardTool(name, needs))

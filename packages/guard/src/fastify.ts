@@ -5,6 +5,7 @@ import { Guard } from './guard.ts'
 import { authorizationOf } from './node-request.ts'
 import type { GuardOptions } from './options.ts'
 import * as requirements from './requirements.ts'
+import * as tools from './tools.ts'
 
 export type { Caller, GuardOptions }
 
@@ -89,3 +90,12 @@ export const ability = (...names: string[]): Hook => hookFor(requirements.abilit
 
 /** A hook that requires one of the roles. */
 export const role = (...names: string[]): Hook => hookFor(requirements.role(...names))
+
+/** A `preHandler` hook that guards tools of an MCP server by the body of the request. */
+export function guardTool(name: string, needs: tools.ToolNeeds): Hook {
+  const { checkBody } = tools.guardTool(name, needs)
+  return async (request, reply) => {
+    const error = tools.hasBody(request.method) ? checkBody(callerOf.call(request), request.body) : null
+    if (error !== null) return reject(reply, error)
+  }
+}

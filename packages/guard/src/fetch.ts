@@ -3,8 +3,10 @@ import { GuardError } from './errors.ts'
 import { Guard } from './guard.ts'
 import type { GuardOptions } from './options.ts'
 import type { Requirement } from './requirements.ts'
+import { hasBody, type ToolRequirement } from './tools.ts'
 
 export { abilities, ability, type Requirement, role } from './requirements.ts'
+export { guardTool, type ToolNeeds, type ToolRequirement } from './tools.ts'
 export type { Caller, GuardOptions }
 
 type Handler<R, C> = (request: R, context: C & { caller: Caller }) => Response | Promise<Response>
@@ -14,7 +16,7 @@ export interface FetchGuard {
   /** The handler receives `caller` beside the context of the framework. The requirements are checked first. */
   <R extends Request, C extends object>(
     handler: Handler<R, C>,
-    ...required: Requirement[]
+    ...required: (Requirement | ToolRequirement)[]
   ): (request: R, context: C) => Promise<Response>
   /** Serves the metadata of the API. */
   metadata(): Response
@@ -24,7 +26,7 @@ export interface FetchGuard {
 export function guard(options: GuardOptions): FetchGuard {
   const core = new Guard(options)
   const wrap =
-    <R extends Request, C extends object>(handler: Handler<R, C>, ...required: Requirement[]) =>
+    <R extends Request, C extends object>(handler: Handler<R, C>, ...required: (Requirement | ToolRequirement)[]) =>
     async (request: R, context: C): Promise<Response> => {
       const checked = await check(core, request, required)
       return checked instanceof Response ? checked : handler(request, { ...context, caller: checked })
@@ -40,18 +42,35 @@ export function guard(options: GuardOptions): FetchGuard {
 export async function check(
   core: Guard,
   request: Request,
-  required: readonly Requirement[],
+  required: readonly (Requirement | ToolRequirement)[],
 ): Promise<Caller | Response> {
   try {
     // `Headers` joins repeated headers with a comma, which no token contains.
     const value = request.headers.get('authorization')
     const caller = await core.authenticate(value === null ? [] : [value])
-    const error = required.map((requirement) => requirement(caller)).find((result) => result !== null)
-    return error ? rejection(error) : caller
+    for (const requirement of required) {
+      const error = 'checkBody' in requirement ? await checkTools(requirement, caller, request) : requirement(caller)
+      if (error) return rejection(error)
+    }
+    return caller
   } catch (error) {
     if (error instanceof GuardError) return rejection(error)
     throw error
   }
+}
+
+/** Checks the tools in the body, which stays readable for the handler. */
+export async function checkTools(
+  { checkBody }: ToolRequirement,
+  caller: Caller,
+  request: Request,
+): Promise<GuardError | null> {
+  if (!hasBody(request.method)) return null
+  const body: unknown = await request
+    .clone()
+    .json()
+    .catch(() => null)
+  return checkBody(caller, body)
 }
 
 export const rejection = (error: GuardError): Response =>

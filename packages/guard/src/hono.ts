@@ -1,9 +1,10 @@
 import type { MiddlewareHandler } from 'hono'
 import { Caller } from './caller.ts'
-import { check, rejection } from './fetch.ts'
+import { check, checkTools, rejection } from './fetch.ts'
 import { Guard } from './guard.ts'
 import type { GuardOptions } from './options.ts'
 import * as requirements from './requirements.ts'
+import * as tools from './tools.ts'
 
 export type { Caller, GuardOptions }
 
@@ -37,13 +38,14 @@ export function guard(options: GuardOptions): MiddlewareHandler & { metadata: Mi
   return Object.assign(middleware, { metadata })
 }
 
-function middlewareFor(requirement: requirements.Requirement): MiddlewareHandler {
+function middlewareFor(requirement: requirements.Requirement | tools.ToolRequirement): MiddlewareHandler {
   return async (context, next) => {
     const caller = context.get('caller')
     if (!(caller instanceof Caller)) {
       throw new Error('The guard of svc did not authenticate this request. Use guard() first.')
     }
-    const error = requirement(caller)
+    const error =
+      'checkBody' in requirement ? await checkTools(requirement, caller, context.req.raw) : requirement(caller)
     if (error !== null) return rejection(error)
     await next()
   }
@@ -57,3 +59,7 @@ export const ability = (...names: string[]): MiddlewareHandler => middlewareFor(
 
 /** A middleware that requires one of the roles. */
 export const role = (...names: string[]): MiddlewareHandler => middlewareFor(requirements.role(...names))
+
+/** A middleware that guards tools of an MCP server by the body of the request. */
+export const guardTool = (name: string, needs: tools.ToolNeeds): MiddlewareHandler =>
+  middlewareFor(tools.guardTool(name, needs))

@@ -1,5 +1,6 @@
-export { Caller } from './caller.ts'
+export { type Actor, Caller } from './caller.ts'
 export { GuardError, type GuardErrorCode } from './errors.ts'
 export { Guard } from './guard.ts'
 export type { Algorithm, GuardOptions, IntrospectionOptions } from './options.ts'
 export { abilities, ability, type Requirement, role } from './requirements.ts'
+export { guardTool, type ToolNeeds, type ToolRequirement } from './tools.ts'

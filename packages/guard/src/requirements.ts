@@ -7,7 +7,8 @@ export type Requirement = (caller: Caller) => GuardError | null
 // RFC 6749 section 3.3. Other characters would break the header of the answer.
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-function checked(called: string, names: readonly string[]): readonly string[] {
+/** Returns the names, which must be scopes. Throws a TypeError otherwise. */
+export function checkedNames(called: string, names: readonly string[]): readonly string[] {
   // Without names, `every` would allow every caller.
   if (names.length === 0) throw new TypeError(`${called} requires at least one name.`)
   for (const name of names) {
@@ -20,18 +21,18 @@ function checked(called: string, names: readonly string[]): readonly string[] {
 
 /** Requires all of the abilities. */
 export function abilities(...names: string[]): Requirement {
-  const wanted = checked('abilities()', names)
+  const wanted = checkedNames('abilities()', names)
   return (caller) => (wanted.every((name) => caller.can(name)) ? null : challengesOf(caller).insufficientScope(wanted))
 }
 
 /** Requires one of the abilities. */
 export function ability(...names: string[]): Requirement {
-  const wanted = checked('ability()', names)
+  const wanted = checkedNames('ability()', names)
   return (caller) => (wanted.some((name) => caller.can(name)) ? null : challengesOf(caller).insufficientScope(wanted))
 }
 
 /** Requires one of the roles. */
 export function role(...names: string[]): Requirement {
-  const wanted = checked('role()', names)
+  const wanted = checkedNames('role()', names)
   return (caller) => (caller.role !== null && wanted.includes(caller.role) ? null : forbidden())
 }

@@ -9,6 +9,10 @@ export interface TestCaller {
   role?: string
   email?: string
   name?: string
+  /** The agent that acts for the user. */
+  actor?: string
+  /** Whether the user signed in with a second factor. */
+  secondFactor?: boolean
 }
 
 // No real issuer can have these names (RFC 2606).
@@ -43,6 +47,8 @@ export async function actingAs({
   role,
   email,
   name,
+  actor,
+  secondFactor = false,
 }: TestCaller): Promise<{ authorization: string }> {
   const { privateKey } = await throwAwayKey()
   const claims = {
@@ -51,6 +57,8 @@ export async function actingAs({
     ...(role === undefined ? {} : { role }),
     ...(email === undefined ? {} : { email, email_verified: true }),
     ...(name === undefined ? {} : { name }),
+    ...(actor === undefined ? {} : { act: { sub: actor } }),
+    ...(secondFactor ? { acr: '2' } : {}),
   }
   const token = await new SignJWT(claims)
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'throw-away' })

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
 import { stopTime } from '../../../support/time.ts'
 
-export const secret = 'a-secret-that-is-long-enough'
+const secret = 'a-secret-that-is-long-enough'
 export const orders = 'https://orders.example.com'
 export const stock = 'https://stock.example.com'
 export const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
