@@ -9,7 +9,13 @@ import { buildInto, runTool, toolFolder } from '../support/tool-cache.ts'
 const guides = resolve(import.meta.dirname, '../../docs/guides')
 
 /** What each build reads. Python needs only its packages: the tests run the sources of the guide. */
-const sources = ['fastapi/requirements.txt', 'django/requirements.txt', 'go', 'spring-boot'].flatMap((path) => {
+const sources = [
+  'fastapi/requirements.txt',
+  'django/requirements.txt',
+  'mcp/requirements.txt',
+  'go',
+  'spring-boot',
+].flatMap((path) => {
   const full = join(guides, path)
   if (!statSync(full).isDirectory()) return [full]
   const files = readdirSync(full, { recursive: true, encoding: 'utf8' }).sort()
@@ -20,7 +26,7 @@ const folder = toolFolder('guides', sources)
 
 /** Paths of the built examples. */
 export interface GuideTools {
-  /** Python with the packages of the FastAPI and Django guides. */
+  /** Python with the packages of the FastAPI, Django and MCP guides. */
   python: string
   /** The program of the Go guide. */
   go: string
@@ -49,7 +55,7 @@ if (import.meta.main && !guideTools()) {
 
 async function install(): Promise<void> {
   process.stderr.write('building the examples of the guides\n')
-  const requirements = ['fastapi', 'django'].flatMap((name) => ['-r', join(guides, name, 'requirements.txt')])
+  const requirements = ['fastapi', 'django', 'mcp'].flatMap((name) => ['-r', join(guides, name, 'requirements.txt')])
   await buildInto(folder, async (work) => {
     cpSync(join(guides, 'spring-boot'), join(work, 'spring-boot'), { recursive: true })
     const goArgs = ['build', '-buildvcs=false', '-o', join(work, 'orders'), '.']

@@ -149,6 +149,6 @@ t.test('tells who acts for the user', async (t) => {
   const chain = { sub: 'third', act: { sub: 'second', act: { sub: 'first' } } }
   t.same(await actor(chain), { id: 'third', actor: { id: 'second', actor: { id: 'first', actor: null } } })
   for (const bad of ['x', 7, {}, { sub: 7 }, { sub: '' }, { sub: 'a', act: 'x' }, { sub: 'fourth', act: chain }]) {
-    await t.rejects(actor(bad), { status: 401 }, JSON.stringify(bad))
+    await t.rejects(actor(bad), { message: 'Unauthenticated.' }, JSON.stringify(bad))
   }
 })
