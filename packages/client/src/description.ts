@@ -514,23 +514,22 @@ export interface paths {
                 };
             };
         };
-    };
-    "/admin/v1/blocked-client-hosts/{host}": {
         /**
          * Block the unregistered clients of a host
-         * @description svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire.
+         * @description svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire. Changes nothing if the host is blocked already.
          */
-        put: {
-            parameters: {
-                path: {
-                    /** @description A host such as `app.example.com`, without a port. */
-                    host: string;
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminBlockHostRequest"];
                 };
             };
             responses: {
                 204: components["responses"]["NoContent"];
             };
         };
+    };
+    "/admin/v1/blocked-client-hosts/{host}": {
         /**
          * Unblock the unregistered clients of a host
          * @description Tokens of its clients work again unless they have expired.
@@ -538,7 +537,7 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
-                    /** @description A host such as `app.example.com`, without a port. */
+                    /** @description The blocked host. */
                     host: string;
                 };
             };
@@ -2055,6 +2054,15 @@ export interface paths {
 }
 export interface components {
     schemas: {
+        AdminBlockHostRequest: {
+            /**
+             * @description The host without a port, or the client_id of one of its clients.
+             * @example app.example.com
+             */
+            host: string;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
         /** @description A host whose unregistered clients svc refuses. */
         AdminBlockedHost: {
             /** @description The host. Its subdomains are blocked too. */

@@ -6,25 +6,24 @@ import { Type } from '../../../platform/json-schema.ts'
 import { block, hostOfText, unblock } from '../../oauth/client-documents/blocks.ts'
 import { listBlockedHosts } from '../../oauth/client-documents/store.ts'
 import { findClient, listClients } from '../../oauth/clients/client-facts.ts'
-import { adminOrigin, changes, reads } from './request.ts'
+import { adminOrigin, changes, reads, reasonField } from './request.ts'
 import { AdminClient, BlockedHost, ClientDetails } from './schemas.ts'
 import { databaseOf } from './still-administrator.ts'
 
 const tags = ['Administration']
 
-const HostParams = Type.Object({
-  host: Type.String({ minLength: 1, maxLength: 253, description: 'A host such as `app.example.com`, without a port.' }),
-})
-
-const gone = Type.Null({ description: 'Done, or already so.' })
-
-function requireHost({ host: text }: { host: string }): string {
-  const host = hostOfText(text)
-  if (host === null) {
-    throw validationFailed({ host: ['The host must be a name such as app.example.com, without a port.'] })
-  }
-  return host
-}
+const BlockHostBody = Type.Object(
+  {
+    host: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      examples: ['app.example.com'],
+      description: 'The host without a port, or the client_id of one of its clients.',
+    }),
+    reason: reasonField,
+  },
+  { title: 'AdminBlockHostRequest', additionalProperties: false },
+)
 
 /** The OAuth clients, and the hosts whose unregistered clients svc refuses. They contain no data of users. */
 const clients: FastifyPluginAsyncTypebox = async (app) => {
@@ -82,22 +81,27 @@ const clients: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  app.put(
-    '/admin/v1/blocked-client-hosts/:host',
+  app.post(
+    '/admin/v1/blocked-client-hosts',
     {
-      config: { ...changes, alsoAnswers: [422] },
+      config: changes,
       schema: {
         operationId: 'adminBlockHost',
         tags,
         summary: 'Block the unregistered clients of a host',
         description:
-          'svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire.',
-        params: HostParams,
-        response: { 204: gone },
+          'svc refuses the clients of the host and of its subdomains, and no longer accepts their tokens. APIs that verify tokens themselves accept those until they expire. Changes nothing if the host is blocked already.',
+        body: BlockHostBody,
+        response: { 204: Type.Null({ description: 'The host is blocked.' }) },
       },
     },
     async (request, reply) => {
-      await block(databaseOf(visitOf(request)), adminOrigin(request), requireHost(request.params))
+      const { host: text, reason } = request.body
+      const host = hostOfText(text)
+      if (host === null) {
+        throw validationFailed({ host: ['The host must be a name such as app.example.com, without a port.'] })
+      }
+      await block(databaseOf(visitOf(request)), adminOrigin(request, reason), host)
       return reply.code(204).send(null)
     },
   )
@@ -105,18 +109,20 @@ const clients: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     '/admin/v1/blocked-client-hosts/:host',
     {
-      config: { ...changes, alsoAnswers: [422] },
+      config: { ...changes, alsoAnswers: [404] },
       schema: {
         operationId: 'adminUnblockHost',
         tags,
         summary: 'Unblock the unregistered clients of a host',
         description: 'Tokens of its clients work again unless they have expired.',
-        params: HostParams,
-        response: { 204: gone },
+        params: Type.Object({ host: Type.String({ maxLength: 253, description: 'The blocked host.' }) }),
+        response: { 204: Type.Null({ description: 'The host is no longer blocked.' }) },
       },
     },
     async (request, reply) => {
-      await unblock(databaseOf(visitOf(request)), adminOrigin(request), requireHost(request.params))
+      const host = hostOfText(request.params.host)
+      const isDone = host !== null && (await unblock(databaseOf(visitOf(request)), adminOrigin(request), host))
+      if (!isDone) throw notFound('This host is not blocked.')
       return reply.code(204).send(null)
     },
   )

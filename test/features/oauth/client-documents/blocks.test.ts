@@ -175,20 +175,24 @@ t.test('lists clients that got tokens, and blocks their hosts, by commands and t
   t.match((await call('GET', `/clients/${id}`)).json(), { client_id, has_secret: false, registered: false })
   t.match(JSON.parse((await runCommandOn(svc, 'client:show', client_id)).join('')), { client_id })
 
-  t.equal((await call('PUT', '/blocked-client-hosts/Localhost')).statusCode, 204)
-  t.equal((await call('PUT', '/blocked-client-hosts/localhost')).statusCode, 204, 'twice')
-  t.match((await call('GET', '/blocked-client-hosts')).json(), [{ host: 'localhost', blocked_at: /^20/ }])
+  const blockedHosts = '/blocked-client-hosts'
+  const block = async (host: unknown) => (await call('POST', blockedHosts, { host, reason: 'ticket 7' })).statusCode
+  const unblock = async (host: string) => (await call('DELETE', `${blockedHosts}/${host}`)).statusCode
+  t.equal(await block('Localhost'), 204)
+  t.equal(await block('localhost'), 204, 'twice')
+  t.match((await call('GET', blockedHosts)).json(), [{ host: 'localhost', blocked_at: /^20/ }])
   t.equal((await ada.authorize(asks(client_id))).page, 'Error')
-  t.equal((await call('DELETE', '/blocked-client-hosts/localhost')).statusCode, 204)
-  t.equal((await call('DELETE', '/blocked-client-hosts/localhost')).statusCode, 204, 'twice')
-  t.same((await call('GET', '/blocked-client-hosts')).json(), [])
-  for (const bad of ['a%2Fb', 'a:1', '%20', 'a%40b']) {
-    t.match((await call('PUT', `/blocked-client-hosts/${bad}`)).statusCode, 422, bad)
+  t.equal(await unblock('localhost'), 204)
+  t.equal(await unblock('localhost'), 404, 'twice')
+  t.same((await call('GET', blockedHosts)).json(), [])
+  for (const bad of ['a/b', 'a:1', ' ', 'a@b', '*.example.com', '', 7, null, 'x'.repeat(256)]) {
+    t.equal(await block(bad), 422, String(bad))
   }
+  t.equal(await unblock('a%2Fb'), 404)
   const actors = await svc.database.prisma.event.findMany({ where: { type: { startsWith: 'client_' } } })
   t.match(
     actors.map(({ actor }) => actor),
     ['client:robot', 'client:robot'],
   )
-  t.equal((await adminCall(svc, null)('PUT', '/blocked-client-hosts/localhost')).statusCode, 401)
+  t.equal((await adminCall(svc, null)('POST', blockedHosts, { host: 'localhost' })).statusCode, 401)
 })
