@@ -242,6 +242,6 @@ t.test('reads several secrets from one file, where a list of secrets is allowed'
     ['Wm1', '2n1'],
   )
   const client = 'type: confidential, grants: [client_credentials], secret: { file: one }'
-  t.equal(parse(`clients: [{ client_id: x, ${client} }]`).config.clients[0]?.secret, 'a,b', 'a client has one')
+  t.strictSame(parse(`clients: [{ client_id: x, ${client} }]`).config.clients[0]?.secret, ['a', 'b'])
   t.end()
 })

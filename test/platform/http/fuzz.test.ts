@@ -17,7 +17,7 @@ function flaw(answer: LightMyRequestResponse, { method, url, headers }: InjectOp
   if (isOpened && type === 'text/html; charset=utf-8' && policy.startsWith("default-src 'none'")) return null
   // A form is shown again as a page with its errors.
   if (
-    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock|register|verify-email|email-code|invitation|language)|account|email\/undo|reset-password\/.)/.test(
+    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock|register|verify-email|email-code|invitation|language)|account|email\/(undo|verification-notification)|reset-password\/.)/.test(
       String(url),
     ) &&
     type.startsWith('text/html')
