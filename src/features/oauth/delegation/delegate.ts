@@ -36,9 +36,10 @@ export const delegableTargets = (targets: readonly Target[], { apis }: Rights): 
 export async function recordDelegation(
   { database }: Pick<FastifyInstance, 'database'>,
   request: FastifyRequest,
-  { user, clientId, scopes }: { user: User; clientId: string; scopes: readonly string[] },
+  { user, client, scopes }: { user: User; client: RegisteredClient; scopes: readonly string[] },
 ): Promise<void> {
   const origin = eventContext(request)
+  const { client_id: clientId, name } = client
   await database.transaction(async (tx) => {
     await lockUser(database, tx, user.id)
     const { now } = origin
@@ -46,7 +47,7 @@ export async function recordDelegation(
       throw new DelegationRefused('The user ended this agent.')
     }
     const actor = `client:${clientId}`
-    const data = { client_id: clientId, scopes: scopes.join(' ') }
+    const data = { client_id: clientId, name, scopes: scopes.join(' ') }
     await recordEvent(tx, { ...origin, actor, clientId }, { type: 'agent_acted', userId: user.id, data })
   })
 }

@@ -29,6 +29,11 @@ export async function agentsOf({ database }: Pick<Services, 'database'>, registr
   }))
 }
 
+const factsOf = ({ app }: Visit, clientId: string) => ({
+  client_id: clientId,
+  name: app.oauth.registry().application(clientId).name,
+})
+
 /** Ends an agent of the user: its tokens, and those derived from them, stop working. 404 for an agent that never acted. */
 export async function endAgent(visit: Visit, clientId: string): Promise<void> {
   const { id: userId } = requireUser(visit)
@@ -36,7 +41,7 @@ export async function endAgent(visit: Visit, clientId: string): Promise<void> {
     await requireStillSignedIn(tx, visit)
     if (!(await isKnown(tx, userId, clientId))) throw notFound()
     if (!(await endDelegation(tx, userId, clientId, visit.origin.now))) return
-    await recordEvent(tx, visit.origin, { type: 'agent_ended', userId, data: { client_id: clientId } })
+    await recordEvent(tx, visit.origin, { type: 'agent_ended', userId, data: factsOf(visit, clientId) })
   })
 }
 
@@ -47,6 +52,6 @@ export async function allowAgent(visit: Visit, clientId: string): Promise<void> 
     await requireStillSignedIn(tx, visit)
     if (!(await isKnown(tx, userId, clientId))) throw notFound()
     if (!(await allowDelegation(tx, userId, clientId))) return
-    await recordEvent(tx, visit.origin, { type: 'agent_allowed', userId, data: { client_id: clientId } })
+    await recordEvent(tx, visit.origin, { type: 'agent_allowed', userId, data: factsOf(visit, clientId) })
   })
 }

@@ -85,7 +85,10 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const target = chooseTarget(targets, asked, resource)
-  const delegated = rights ? await delegate(ctx, { app, rights, target, user, subject, actor, scopes: asked }) : {}
+  const delegated = rights
+    ? await delegate(ctx, { app, client: registered, rights, target, user, subject, actor, scopes: asked })
+    : // The agents of the subject token stay in a token for another client, so that the user can end them.
+      { act: claims?.act }
   const issued = await issueToken(ctx, {
     ...facts,
     ...delegated,
@@ -99,6 +102,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
 
 interface Delegation {
   app: FastifyInstance
+  client: RegisteredClient
   rights: NonNullable<RegisteredClient['may_act_for']>
   target: Target
   user: User
@@ -108,14 +112,16 @@ interface Delegation {
 }
 
 /** Facts of a token with which the client acts for the user. */
-async function delegate(ctx: KoaContextWithOIDC, { app, rights, target, user, subject, actor, scopes }: Delegation) {
-  const clientId = String(ctx.oidc.client?.clientId)
+async function delegate(
+  ctx: KoaContextWithOIDC,
+  { app, client, rights, target, user, subject, actor, scopes }: Delegation,
+) {
   if (delegableTargets([target], rights).length === 0) {
     throw new errors.InvalidTarget('The client may not act for users at this API.')
   }
   try {
-    const act = actOf(clientId, subject.claims, actor)
-    await recordDelegation(app, requestFactsOf(ctx.req).request, { user, clientId, scopes })
+    const act = actOf(client.client_id, subject.claims, actor)
+    await recordDelegation(app, requestFactsOf(ctx.req).request, { user, client, scopes })
     const latest = Math.floor((Date.now() + rights.max_ttl) / 1000)
     const subjects = actor ? [...subject.subjects, actor.jti] : subject.subjects
     return { act, subjects, until: Math.min(subject.until, latest, actor?.exp ?? Number.POSITIVE_INFINITY) }

@@ -80,6 +80,19 @@ t.test('chains at most three actors, the latest first', async (t) => {
   )
 })
 
+t.test('keeps the actors in a token that another client gets in exchange', async (t) => {
+  const svc = await buildAgents(t)
+  const { user, token } = await shopToken(svc, notes)
+  const agent = (await act(svc, 'assistant', token)).json().access_token
+  const passed = (await act(svc, 'plain', agent)).json().access_token
+  t.same(decodeJwt(passed).act, { sub: 'assistant' })
+  const browser = svc.browser()
+  await browser.signIn(user.email, 'correct horse')
+  await browser.delete('/oauth/agents/assistant')
+  t.equal((await introspect(svc, passed)).active, false, 'it ends with the agent')
+  t.equal((await act(svc, 'plain', agent)).json().error, 'invalid_request')
+})
+
 t.test('takes the actor from an actor token that svc issued to the client', async (t) => {
   const svc = await buildAgents(t)
   const { token } = await shopToken(svc, notes)
