@@ -46,15 +46,48 @@ const values = (config: object = {}, more: object = {}) => ({
   ...more,
 })
 
+/** A client that the service accounts of the namespace authenticate. */
+const workloads = {
+  clients: [
+    {
+      client_id: 'deploy',
+      type: 'confidential',
+      grants: ['client_credentials'],
+      federated: [{ platform: 'kubernetes', subject: `system:serviceaccount:${own}:*` }],
+    },
+  ],
+}
+
+/** The token and the authority with which svc reads the keys of the cluster. */
+const clusterVolume = {
+  extraVolumes: [
+    {
+      name: 'cluster',
+      projected: {
+        sources: [
+          { serviceAccountToken: { path: 'token' } },
+          { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        ],
+      },
+    },
+  ],
+  extraVolumeMounts: [{ name: 'cluster', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true }],
+}
+
 const must = ({ status, stdout, stderr }: ReturnType<typeof helm>): string => {
   if (status !== 0) throw new Error(stderr + stdout)
   return stdout
 }
 
 /** Runs a script in a pod of the namespace, and returns what it printed. */
-async function inPod(text: string): Promise<string> {
+async function inPod(text: string, volume?: { mountPath: string; source: object }): Promise<string> {
   const name = `script-${randomBytes(4).toString('hex')}`
-  apply(own, script(name, text))
+  const pod = script(name, text) as { spec: { volumes?: object[]; containers: [Record<string, unknown>] } }
+  if (volume) {
+    pod.spec.volumes = [{ name: 'own', ...volume.source }]
+    pod.spec.containers[0].volumeMounts = [{ name: 'own', mountPath: volume.mountPath }]
+  }
+  apply(own, pod)
   const phase = () => kubectl(['get', 'pod', name, '--namespace', own, '--output', 'jsonpath={.status.phase}'])
   await until(() => ['Succeeded', 'Failed'].includes(phase()))
   const [ended, printed] = [phase(), kubectl(['logs', '--namespace', own, name])]
@@ -172,6 +205,27 @@ t.test('runs the chart in a cluster', async (t) => {
     t.equal(await inPod(ask('svc-guard')), '200')
   })
 
+  await step('authenticates a pod by its service account, as docs/workloads.md says', async (t) => {
+    must(helm(['upgrade', 'svc', chart], values(workloads, clusterVolume)))
+    rolledOut(own, 'svc')
+    const audience = 'https://auth.example.com'
+    const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } }
+    const ask = `
+      const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'deploy',
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: require('fs').readFileSync('/tokens/token', 'utf8') })
+      fetch('http://svc/oauth/token', { method: 'POST', body: form })
+        .then(async (answer) => console.log(JSON.stringify({ status: answer.status, ...(await answer.json()) })))`
+    const asPod = async (sources: object[]) =>
+      JSON.parse(await inPod(ask, { mountPath: '/tokens', source: { projected: { sources } } }))
+    const answer = await asPod([token])
+    t.equal(answer.status, 200, answer.error_description)
+    const [, payload = ''] = String(answer.access_token).split('.')
+    const { workload } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    t.equal(workload, `system:serviceaccount:${own}:default`)
+    t.equal((await asPod([{ serviceAccountToken: { path: 'token' } }])).status, 401, 'a token for the API server')
+  })
+
   await step('upgrades without a failed request', async (t) => {
     const outcomes = await underLoad(() => {
       must(helm(['upgrade', 'svc', chart], values({ session: { domain: 'example.com', lifetime: '3h' } })))
@@ -210,7 +264,7 @@ t.test('runs the chart in a cluster', async (t) => {
     t.notOk(podsOf(pods).includes(before[0] ?? ''), 'the old revision started a pod again')
     kubectl(['rollout', 'undo', 'deployment/svc', '--namespace', own])
     rolledOut(own, 'svc')
-    must(helm(['rollback', 'svc', '2', '--wait']))
+    must(helm(['rollback', 'svc', '3', '--wait']))
     t.match(must(helm(['test', 'svc'])), /Succeeded/)
   })
 
