@@ -214,11 +214,21 @@ t.test('runs the chart in a cluster', async (t) => {
       const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'deploy',
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
         client_assertion: require('fs').readFileSync('/tokens/token', 'utf8') })
-      fetch('http://svc/oauth/token', { method: 'POST', body: form })
-        .then(async (answer) => console.log(JSON.stringify({ status: answer.status, ...(await answer.json()) })))`
+      const send = () => fetch('http://svc/oauth/token', { method: 'POST', body: form })
+      const main = async () => {
+        // A pod of the old configuration may still receive requests, and does not know the client.
+        let answer = await send()
+        for (let times = 0; times < 50 && answer.status === 400; times++) {
+          await new Promise((done) => setTimeout(done, 200))
+          answer = await send()
+        }
+        console.log(JSON.stringify({ status: answer.status, ...(await answer.json()) }))
+      }
+      main()`
     const asPod = async (sources: object[]) =>
       JSON.parse(await inPod(ask, { mountPath: '/tokens', source: { projected: { sources } } }))
     const answer = await asPod([token])
+    if (answer.status !== 200) t.comment(kubectl(['logs', '--namespace', own, '--selector', pods, '--tail', '20']))
     t.equal(answer.status, 200, answer.error_description)
     const [, payload = ''] = String(answer.access_token).split('.')
     const { workload } = JSON.parse(Buffer.from(payload, 'base64url').toString())

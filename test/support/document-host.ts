@@ -81,6 +81,10 @@ export class DocumentHost {
     this.#answers.set(path, answer)
   }
 
+  answerOf(path: string): Answer | undefined {
+    return this.#answers.get(path)
+  }
+
   callsTo(path: string): number {
     return this.calls.filter((call) => call.path === path).length
   }

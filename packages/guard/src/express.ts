@@ -56,7 +56,7 @@ function middlewareFor(requirement: requirements.Requirement | tools.ToolRequire
       return next(new Error('The guard of svc did not authenticate this request. Use guard() first.'))
     }
     try {
-      const isSkipped = 'checkBody' in requirement && !tools.hasBody(method)
+      const isSkipped = 'checkBody' in requirement && tools.isWithoutBody(method, body)
       const error = isSkipped
         ? null
         : 'checkBody' in requirement

@@ -95,7 +95,8 @@ export const role = (...names: string[]): Hook => hookFor(requirements.role(...n
 export function guardTool(name: string, needs: tools.ToolNeeds): Hook {
   const { checkBody } = tools.guardTool(name, needs)
   return async (request, reply) => {
-    const error = tools.hasBody(request.method) ? checkBody(callerOf.call(request), request.body) : null
+    const { method, body } = request
+    const error = tools.isWithoutBody(method, body) ? null : checkBody(callerOf.call(request), body)
     if (error !== null) return reject(reply, error)
   }
 }

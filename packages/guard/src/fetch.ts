@@ -3,7 +3,7 @@ import { GuardError } from './errors.ts'
 import { Guard } from './guard.ts'
 import type { GuardOptions } from './options.ts'
 import type { Requirement } from './requirements.ts'
-import { hasBody, type ToolRequirement } from './tools.ts'
+import { isWithoutBody, type ToolRequirement } from './tools.ts'
 
 export { abilities, ability, type Requirement, role } from './requirements.ts'
 export { guardTool, type ToolNeeds, type ToolRequirement } from './tools.ts'
@@ -64,13 +64,20 @@ export async function checkTools(
   { checkBody }: ToolRequirement,
   caller: Caller,
   request: Request,
+  read: () => Promise<string> = () => request.clone().text(),
 ): Promise<GuardError | null> {
-  if (!hasBody(request.method)) return null
-  const body: unknown = await request
-    .clone()
-    .json()
-    .catch(() => null)
-  return checkBody(caller, body)
+  const text = request.body === null ? '' : await read()
+  if (text === '' && isWithoutBody(request.method, null)) return null
+  return checkBody(caller, parsed(text))
+}
+
+/** JSON of a body; null if it is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 export const rejection = (error: GuardError): Response =>

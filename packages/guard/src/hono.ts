@@ -44,8 +44,11 @@ function middlewareFor(requirement: requirements.Requirement | tools.ToolRequire
     if (!(caller instanceof Caller)) {
       throw new Error('The guard of svc did not authenticate this request. Use guard() first.')
     }
+    const { raw } = context.req
     const error =
-      'checkBody' in requirement ? await checkTools(requirement, caller, context.req.raw) : requirement(caller)
+      'checkBody' in requirement
+        ? await checkTools(requirement, caller, raw, raw.bodyUsed ? () => context.req.text() : undefined)
+        : requirement(caller)
     if (error !== null) return rejection(error)
     await next()
   }

@@ -20,10 +20,15 @@ export interface ToolRequirement {
 /** Authentication context classes of svc with a second factor. */
 const secondFactors: readonly unknown[] = ['2', 'phr']
 
-/** Methods whose requests have no body. */
+/** Methods whose requests usually have no body. */
 const bodiless: readonly string[] = ['GET', 'HEAD', 'DELETE', 'OPTIONS']
 
-export const hasBody = (method: string | undefined): boolean => !bodiless.includes(method ?? '')
+/** Tests for a request without a body, which calls no tool. */
+export const isWithoutBody = (method: string | undefined, body: unknown): boolean =>
+  bodiless.includes(method ?? '') && (body === undefined || body === null)
+
+/** Maximum length of the name of a tool. */
+const maxName = 256
 
 /**
  * Guards tools of an MCP server by the body of the request (`tools/call`). In the name, `*` matches any text. Other requests
@@ -61,14 +66,15 @@ const scopesOf = ({ claims, kind }: Caller): string[] =>
 
 /** Names of the tools that a message or a batch calls; null if a call has no name. */
 function toolsOf(body: unknown): string[] | null {
-  if (body === undefined) throw new Error('guardTool() needs the parsed JSON body. Add the body parser before it.')
+  if (body === undefined || ArrayBuffer.isView(body))
+    throw new Error('guardTool() needs the parsed JSON body. Add the body parser before it.')
   const messages: unknown[] = Array.isArray(body) ? body : [body]
   const names: string[] = []
   for (const message of messages) {
     if (typeof message !== 'object' || message === null) return null
     const { method, params } = message as { method?: unknown; params?: { name?: unknown } | null }
     if (method !== 'tools/call') continue
-    if (typeof params?.name !== 'string') return null
+    if (typeof params?.name !== 'string' || params.name.length > maxName) return null
     names.push(params.name)
   }
   return names

@@ -76,9 +76,9 @@ for (const [name, create] of Object.entries(servers)) {
         method,
         headers: {
           authorization: `Bearer ${token}`,
-          ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+          ...(body === null ? {} : { 'content-type': 'application/json' }),
         },
-        ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
+        ...(body === null ? {} : { body: JSON.stringify(body) }),
       })
       return {
         status: response.status,
@@ -103,12 +103,20 @@ for (const [name, create] of Object.entries(servers)) {
     t.match(refused, { status: 403, challenge: /error="insufficient_scope", scope="orders:read orders:write"/ })
     t.match(refused.challenge, /resource_metadata="https:\/\/orders\.example\.com\/\.well-known/)
     t.equal((await send(reader, [call('read_orders'), call('create_order', 2)])).status, 403, 'in a batch')
+    t.equal((await send(reader, call('create_order'), 'DELETE')).status, 403, 'in the body of a DELETE')
     t.equal((await send(writer, call('create_order'))).status, 200)
     const weak = await send(writer, call('delete_order'))
     t.match(weak, { status: 401, challenge: /error="insufficient_user_authentication".*acr_values="2 phr"/ })
     t.equal((await send(strong, call('delete_order'))).status, 200)
     t.equal((await send(await issuer.token({ scope: '*', acr: 'phr' }), call('delete_order'))).status, 200)
-    for (const bad of [call(['create_order']), call(undefined), call(7), [null], { method: 'tools/call' }]) {
+    for (const bad of [
+      call(['create_order']),
+      call(undefined),
+      call(7),
+      call(`create_${'x'.repeat(256)}`),
+      [null],
+      { method: 'tools/call' },
+    ]) {
       t.equal((await send(strong, bad)).status, 400, JSON.stringify(bad))
     }
   })
@@ -127,6 +135,8 @@ t.test('reports the missing body parser, and requirements that require nothing',
   const headers = { authorization: `Bearer ${await issuer.token()}`, 'content-type': 'application/json' }
   const answer = await fetch(`${url}/mcp`, { method: 'POST', headers, body: JSON.stringify(call('delete_x')) })
   t.match([answer.status, await answer.text()], [500, /needs the parsed JSON body/])
+  const buffer = () => guardTool('x', writes).checkBody({} as onFetch.Caller, Buffer.from('{}'))
+  t.throws(buffer, /needs the parsed JSON body/)
   t.throws(() => guardTool('x', {}), /requires abilities, roles or secondFactor/)
   t.throws(() => guardTool('x', { abilities: ['a b'] }), /is not a valid name/)
 })

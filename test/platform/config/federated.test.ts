@@ -31,6 +31,11 @@ table('tokens of platforms', [
   [job("platform: github, subject: 'environment:production'"), `${key}.subject`, /repository_owner/],
   [job("platform: github, subject: 'environment:production', claims: { repository_owner_id: '65' }")],
   [job("platform: github, subject: 'environment:production', claims: { repository_owner: 'ac*' }"), `${key}.subject`],
+  [
+    job("issuer: 'https://token.actions.githubusercontent.com', subject: 'repo:*/*:ref:refs/heads/main'"),
+    `${key}.subject`,
+    /name the owner/,
+  ],
   [job("platform: gitlab, subject: 'project_path:acme/shop:ref_type:branch:ref:main'")],
   [
     job("platform: gitlab, subject: 'project_path:*/shop:ref_type:branch:ref:main'"),

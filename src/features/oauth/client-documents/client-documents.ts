@@ -7,11 +7,12 @@ import { budgetOfPeer } from '../../../platform/http/peer-budget.ts'
 import { tooManyRequests } from '../../../platform/limits/too-many-requests.ts'
 import { type ClientDocument, clientMetadata, readDocument } from './document.ts'
 import { DocumentRefused } from './document-refused.ts'
-import { fetchDocument, HostIsDown } from './fetch-document.ts'
+import { fetchDocument, HostIsDown, LimitReached } from './fetch-document.ts'
 import { type DocumentPolicy, hostOf } from './policy.ts'
 import {
   countDocuments,
   deleteDocument,
+  dropUnused,
   findDocument,
   isBlocked,
   noteUse,
@@ -31,6 +32,8 @@ export interface DocumentSearch {
   reach: Reach
   /** Request that pays for a fetch. */
   request: FastifyRequest | null
+  /** Throws for metadata that the library does not accept. */
+  validate(metadata: ClientMetadata): Promise<unknown>
 }
 
 /** Minimum time between two fetches of a document, in milliseconds. */
@@ -41,10 +44,16 @@ const maxStale = 86_400_000
 
 /** Fetches of new documents by address, and of new and of known ones by host. */
 const addressLimit = { max: 30, window: 600_000, block: 'window' } as const
-const hostLimit = { max: 60, window: 60_000, block: 'window' } as const
+const hostLimits = {
+  new: { max: 60, window: 60_000, block: 'window' },
+  known: { max: 600, window: 60_000, block: 'window' },
+} as const
 
-/** Maximum number of stored documents. svc accepts no new client beyond it, and deletes unused documents after a day. */
+/** Maximum number of stored documents. A new one beyond it replaces the oldest ones that nobody used. */
 const maxDocuments = 20_000
+
+/** Number of documents that svc deletes at once when there are too many. */
+const dropped = 100
 
 /** A process writes the use of a client at most this often, in milliseconds. */
 const usePrecision = 600_000
@@ -83,11 +92,11 @@ export class ClientDocuments {
   }
 
   /** Notes that a client got a token. */
-  async noteUse(id: string): Promise<void> {
+  async noteUse(id: string, lifetime: number): Promise<void> {
     const now = this.#parts.clock.now()
     if (now - (this.#uses.get(id) ?? 0) < usePrecision) return
     this.#uses.add(id, now)
-    await noteUse(this.#parts.database, id, now)
+    await noteUse(this.#parts.database, id, now, lifetime)
   }
 
   async #current(search: DocumentSearch, stored: StoredDocument | null): Promise<ClientDocument> {
@@ -97,11 +106,14 @@ export class ClientDocuments {
     if (!stored && reach !== 'fetch') {
       throw new DocumentRefused('no client with this client_id is registered', { detail: 'svc has no document of it' })
     }
+    // Before it joins a fetch, so that the limit of one address does not refuse the others.
+    if (!stored && !this.#pending.has(id)) await this.#admit(search.request)
     const pending = this.#pending.get(id) ?? this.#begin(search, stored)
     try {
       return await pending
     } catch (error) {
-      const isUsable = stored && now - stored.fetchedAt < maxStale && error instanceof HostIsDown
+      const isRecent = stored && (now - stored.fetchedAt < maxStale || error instanceof LimitReached)
+      const isUsable = isRecent && error instanceof HostIsDown
       if (!isUsable) throw error
       const facts = { client: id, reason: error.detail }
       this.#parts.log.warn(facts, `Metadata document of ${id} not renewed: ${error.detail}; svc uses its copy`)
@@ -117,19 +129,20 @@ export class ClientDocuments {
     return begun
   }
 
-  async #fetch({ id, policy, fetch, request }: DocumentSearch, stored: StoredDocument | null): Promise<ClientDocument> {
+  async #fetch(
+    { id, policy, fetch, validate }: DocumentSearch,
+    stored: StoredDocument | null,
+  ): Promise<ClientDocument> {
     const { database, clock } = this.#parts
-    if (!stored) await this.#admit(request)
     const fetchedAt = clock.now()
-    const hit = await this.#parts.counters.hit(
-      `client-document:${stored ? 'known' : 'new'} ${hostOf(id)}`,
-      hostLimit,
-      fetchedAt,
-    )
-    if (!hit.allowed) throw new HostIsDown('svc fetched too many documents of this host in the last minute')
+    const kind = stored ? 'known' : 'new'
+    const hit = await this.#parts.counters.hit(`client-document:${kind} ${hostOf(id)}`, hostLimits[kind], fetchedAt)
+    if (!hit.allowed) throw new LimitReached('svc fetched too many documents of this host in the last minute')
     try {
       const { members, maxAge } = await fetchDocument(fetch, id, policy.maxSize)
       const document = readDocument(id, members)
+      // Before it is stored, so that no later request meets a client that the library rejects.
+      await validate(clientMetadata(document, policy.redirectHosts)).catch(refuseMetadata)
       const freshUntil = fetchedAt + Math.max(minFresh, Math.min(maxAge ?? policy.cache, policy.cache))
       await saveDocument(database, document, { fetchedAt, freshUntil })
       return document
@@ -151,8 +164,13 @@ export class ClientDocuments {
       const message = () => 'Too many new clients. Please try again later.'
       if (!hit.allowed) throw tooManyRequests({ max: rule.max, until: hit.until, now }, { message })
     }
-    if ((await countDocuments(database)) >= maxDocuments) {
-      throw new HostIsDown(`svc stores at most ${maxDocuments} documents; it deletes unused ones after a day`)
+    if ((await countDocuments(database)) >= maxDocuments && (await dropUnused(database, dropped)) === 0) {
+      throw new HostIsDown(`svc stores at most ${maxDocuments} documents`)
     }
   }
+}
+
+function refuseMetadata(error: unknown): never {
+  const told = error instanceof Error && 'error_description' in error ? String(error.error_description) : String(error)
+  throw new DocumentRefused(`the metadata document of the client is not valid: ${told}`)
 }

@@ -1,15 +1,13 @@
 import type { ClientMetadata } from 'oidc-provider'
-import { isListed } from '../../../auth/access/stateful.ts'
 import { isVisible, withoutControls } from '../../../platform/http/formats.ts'
 import { DocumentRefused } from './document-refused.ts'
-import { hostOf } from './policy.ts'
+import { hostOf, isHostListed } from './policy.ts'
 
 /** The members of a metadata document that svc reads (RFC 7591 section 2). */
 export interface ClientDocument {
   client_id: string
   client_name?: string
   redirect_uris: string[]
-  post_logout_redirect_uris?: string[]
   grant_types?: string[]
   response_types?: string[]
   token_endpoint_auth_method?: 'none' | 'private_key_jwt'
@@ -26,7 +24,6 @@ const kinds: Readonly<Record<keyof ClientDocument, Kind>> = {
   client_id: 'text',
   client_name: 'text',
   redirect_uris: 'texts',
-  post_logout_redirect_uris: 'texts',
   grant_types: 'texts',
   response_types: 'texts',
   token_endpoint_auth_method: 'text',
@@ -78,24 +75,39 @@ function checkUse({ redirect_uris, grant_types, response_types }: ClientDocument
   if (response_types && !response_types.includes('code')) throw refused('response_types must have code')
 }
 
-function checkKeys({ token_endpoint_auth_method, jwks, jwks_uri }: ClientDocument): void {
+function checkKeys({ client_id, token_endpoint_auth_method, jwks, jwks_uri }: ClientDocument): void {
   const method: string = token_endpoint_auth_method ?? 'none'
   if (method !== 'none' && method !== 'private_key_jwt') {
     throw refused('token_endpoint_auth_method must be none or private_key_jwt')
   }
   if (jwks && jwks_uri !== undefined) throw refused('it has both jwks and jwks_uri')
-  if (jwks_uri !== undefined && URL.parse(jwks_uri)?.protocol !== 'https:')
-    throw refused('jwks_uri must be an https URL')
+  // Otherwise anyone could make svc fetch from any host.
+  if (jwks_uri !== undefined && !isOwn(jwks_uri, client_id))
+    throw refused('jwks_uri must have the origin of the document')
+  if (jwks && !isKeySet(jwks))
+    throw refused(`jwks must have at most ${maxKeys} keys, with strings or lists of strings as members`)
   if (method === 'private_key_jwt' && !jwks && jwks_uri === undefined) {
     throw refused('private_key_jwt needs jwks or jwks_uri')
   }
 }
 
+/** Maximum number of keys of a client. */
+const maxKeys = 20
+
+/** Tests for keys without deep structures, which would overflow the stack. */
+function isKeySet(jwks: { keys?: unknown }): boolean {
+  const isKey = (key: unknown) =>
+    tests.object(key) && Object.values(key as object).every((value) => tests.text(value) || tests.texts(value))
+  return Array.isArray(jwks.keys) && jwks.keys.length <= maxKeys && jwks.keys.every(isKey)
+}
+
 /** Metadata of the client for the library. Throws `DocumentRefused` if no redirect URI of the document is allowed. */
 export function clientMetadata(document: ClientDocument, redirectHosts: readonly string[]): ClientMetadata {
   const { client_id, grant_types = [], token_endpoint_auth_method = 'none', jwks, jwks_uri } = document
-  const mayReceive = (uri: string) => isOwn(uri, client_id) || isListed(uri, redirectHosts)
-  const allowed = document.redirect_uris.filter((uri) => isLoopback(uri) || (isHttps(uri) && mayReceive(uri)))
+  const mayReceive = (uri: string) => isOwn(uri, client_id) || isHostListed(uri, redirectHosts)
+  const allowed = document.redirect_uris.filter(
+    (uri) => isPlain(uri) && (isLoopback(uri) || (isHttps(uri) && mayReceive(uri))),
+  )
   if (allowed.length === 0) {
     const reason = `no entry of redirect_uris is on ${hostOf(client_id)} or on loopback (http://127.0.0.1, http://[::1] or http://localhost)`
     throw refused(reason, 'oauth.client_id_metadata.redirect_hosts')
@@ -103,7 +115,6 @@ export function clientMetadata(document: ClientDocument, redirectHosts: readonly
   const isNative = allowed.some(isLoopback)
   // The library allows no https URI on loopback beside those of native clients.
   const redirect_uris = allowed.filter((uri) => !isNative || !isOnLoopback(uri) || isLoopback(uri))
-  const logoutUris = document.post_logout_redirect_uris ?? []
   const name = claimedName(document)
   return {
     client_id,
@@ -111,9 +122,6 @@ export function clientMetadata(document: ClientDocument, redirectHosts: readonly
     // Any port matches on loopback (RFC 8252 section 7.3).
     application_type: isNative ? 'native' : 'web',
     redirect_uris,
-    post_logout_redirect_uris: logoutUris.filter(
-      (uri) => redirect_uris.includes(uri) || (isHttps(uri) && mayReceive(uri)),
-    ),
     grant_types: ['authorization_code', ...(grant_types.includes('refresh_token') ? ['refresh_token'] : [])],
     response_types: ['code'],
     token_endpoint_auth_method,
@@ -125,9 +133,12 @@ export function clientMetadata(document: ClientDocument, redirectHosts: readonly
   }
 }
 
+/** Pages quote the name, so it must not end the quotation. */
+const quotes = /["“”„‟«»‹›「」『』〝〞＂]/gu
+
 /** Name that the client gives itself, on one line; null without a visible one. Nobody has checked it. */
 export function claimedName({ client_name = '' }: Pick<ClientDocument, 'client_name'>): string | null {
-  const name = withoutControls(client_name.normalize('NFC').replace(/\s+/g, ' ')).trim()
+  const name = withoutControls(client_name.normalize('NFC').replace(quotes, '').replace(/\s+/g, ' ')).trim()
   const [...characters] = name
   if (!isVisible(name)) return null
   return characters.length > maxName
@@ -137,6 +148,9 @@ export function claimedName({ client_name = '' }: Pick<ClientDocument, 'client_n
         .trimEnd()}…`
     : name
 }
+
+/** Parsers read a URI with blanks or control characters differently. */
+const isPlain = (uri: string): boolean => !/[\s\p{Cc}]/u.test(uri)
 
 const isHttps = (uri: string): boolean => URL.parse(uri)?.protocol === 'https:' && !uri.includes('#')
 

@@ -15,6 +15,9 @@ export class HostIsDown extends DocumentRefused {
   }
 }
 
+/** svc does not ask the host at the moment, because it asked too often. */
+export class LimitReached extends HostIsDown {}
+
 /** Timeout in milliseconds. A person waits for the page. */
 const timeout = 5_000
 

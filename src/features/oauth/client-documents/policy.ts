@@ -38,16 +38,22 @@ export class DocumentPolicy {
       return new DocumentRefused('no client with this client_id is registered', { key: `${section}.enabled` })
     const problem = urlProblem(id)
     if (problem !== null) return new DocumentRefused(`client_id ${problem}`)
-    if (allowed_hosts !== null && !isListed(id, allowed_hosts)) {
+    if (allowed_hosts !== null && !isHostListed(id, allowed_hosts)) {
       return new DocumentRefused(`clients of ${hostOf(id)} are not allowed`, { key: `${section}.allowed_hosts` })
     }
-    if (!isListed(id, blocked_hosts)) return null
+    if (!isHostListed(id, blocked_hosts)) return null
     return new DocumentRefused(`clients of ${hostOf(id)} are blocked`, { key: `${section}.blocked_hosts` })
   }
 }
 
 /** Tests whether a client_id has the form of a document's URL. Other clients are in the configuration. */
 export const isDocumentUrl = (id: string): boolean => /^https:\/\//i.test(id)
+
+/** Tests whether the host of a URL matches an entry. An entry without a port matches every port. */
+export function isHostListed(url: string, entries: readonly string[]): boolean {
+  const { origin = '', hostname = '' } = URL.parse(url) ?? {}
+  return isListed(origin, entries) || isListed(`https://${hostname}`, entries)
+}
 
 /** Host of a document, with its port unless it is 443. Names are in ASCII, so that one cannot look like another. */
 export const hostOf = (id: string): string => URL.parse(id)?.host ?? ''

@@ -51,7 +51,8 @@ export async function saveDocument(
   await prisma.$executeRaw`
     INSERT INTO oauth_client_documents (id, document, fetched_at, fresh_until, expires_at)
     VALUES (${document.client_id}, ${text}, ${fetched}, ${fresh}, ${fetched + BigInt(keptFor.unused)})
-    ON CONFLICT (id) DO UPDATE SET document = ${text}, fetched_at = ${fetched}, fresh_until = ${fresh}`
+    ON CONFLICT (id) DO UPDATE SET document = ${text}, fetched_at = ${fetched}, fresh_until = ${fresh}
+    WHERE oauth_client_documents.fetched_at <= ${fetched}`
 }
 
 /** Sets when svc fetches a document again, while its host is down. */
@@ -59,9 +60,9 @@ export async function postpone({ prisma }: Database, id: string, freshUntil: num
   await prisma.oauthClientDocument.updateMany({ where: { id }, data: { freshUntil: BigInt(freshUntil) } })
 }
 
-/** Notes that a client got a token. */
-export async function noteUse({ prisma }: Database, id: string, now: number): Promise<void> {
-  const data = { usedAt: BigInt(now), expiresAt: BigInt(now + keptFor.used) }
+/** Notes that a client got a token, which works for at most this time in milliseconds. */
+export async function noteUse({ prisma }: Database, id: string, now: number, lifetime: number): Promise<void> {
+  const data = { usedAt: BigInt(now), expiresAt: BigInt(now + Math.max(keptFor.used, lifetime)) }
   await prisma.oauthClientDocument.updateMany({ where: { id }, data })
 }
 
@@ -72,6 +73,19 @@ export async function deleteDocument({ prisma }: Database, id: string): Promise<
 
 /** Number of documents, including those that nobody used. */
 export const countDocuments = ({ prisma }: Database): Promise<number> => prisma.oauthClientDocument.count()
+
+/** Deletes the oldest documents that no token was issued for; returns the count. */
+export async function dropUnused({ prisma }: Database, count: number): Promise<number> {
+  const where = { usedAt: null }
+  const rows = await prisma.oauthClientDocument.findMany({
+    where,
+    orderBy: { expiresAt: 'asc' },
+    take: count,
+    select: { id: true },
+  })
+  const ids = rows.map(({ id }) => id)
+  return (await prisma.oauthClientDocument.deleteMany({ where: { ...where, id: { in: ids } } })).count
+}
 
 /** Deletes documents that nobody used for a day, or for 90 days after a token was issued. */
 export const pruneDocuments = (database: Database, now: number): Promise<number> =>

@@ -1,5 +1,6 @@
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
+import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Registry } from './clients.ts'
 
 /** Claims by scope (OpenID Connect Core section 5.4). */
@@ -42,6 +43,10 @@ export function settledClaims(text: string, registry: Registry, clientId: string
   ])
   return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
 }
+
+/** Scope that describes a claim which the configuration adds to tokens. */
+export const scopeOfUserClaim = (claim: UserClaim): string =>
+  claim === 'role' ? 'roles' : (scopeOfClaim(claim) ?? claim)
 
 /** Scope that grants a claim, apart from `openid`. */
 export const scopeOfClaim = (claim: string): string | undefined =>

@@ -3,6 +3,7 @@ import type { Application } from '../../../pages/continuation.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { constantTimeEqual, sha256Hex } from '../../../platform/crypto/hash.ts'
 import { DocumentPolicy, hostOf } from '../client-documents/policy.ts'
+import { scopeOfUserClaim } from './claims.ts'
 import { openidScopes, registeredScopes, servedScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
@@ -117,7 +118,11 @@ export class Registry {
     this.documents = new DocumentPolicy(config)
     const { scopes } = this.documents
     const identity = servedScopes.filter((scope) => scopes.includes(scope))
-    this.#documentTargets = targetsOf(config, { scopes: [...scopes], audience: null, access_token_ttl: null, identity })
+    const forDocuments = { scopes: [...scopes], audience: null, access_token_ttl: null, identity }
+    this.#documentTargets = targetsOf(config, forDocuments).map((target) => ({
+      ...target,
+      claims: target.claims.filter((claim) => scopes.includes(scopeOfUserClaim(claim))),
+    })) as unknown as Targets
     this.#otherTargets = targetsOf(config, undefined)
     this.#audiences = new Set([
       ...[...this.#targets.values(), this.#otherTargets].map(([own]) => own.audience),

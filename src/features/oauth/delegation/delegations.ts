@@ -11,11 +11,16 @@ import { allowDelegation, endDelegation, isEnded, isKnown, listDelegations } fro
 
 /** Tests whether every agent in a token may still act for its user. */
 export async function mayActorsAct(
-  { database }: Pick<Services, 'database'>,
+  { database, lookups }: Pick<Services, 'database' | 'lookups'>,
   claims: AccessTokenClaims,
 ): Promise<boolean> {
-  const agents = actorsOf(claims).map(agentOf)
-  return agents.length === 0 || !(await isEnded(database, BigInt(claims.sub), agents, claims.iat * 1000))
+  const actors = actorsOf(claims)
+  const people = actors.filter((actor) => agentOf(actor) !== actor.sub)
+  const [hasEnded, ...users] = await Promise.all([
+    isEnded(database, BigInt(claims.sub), actors.map(agentOf), claims.iat * 1000),
+    ...people.map(({ sub }) => lookups.user(BigInt(sub))),
+  ])
+  return !hasEnded && users.every((user) => user !== null && !user.disabled)
 }
 
 /** The agents that acted for the user, as lists show them. */

@@ -1,7 +1,7 @@
 import type { Config } from '../../../platform/config/schema.ts'
 import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Language } from '../../../platform/languages/languages.ts'
-import { scopeOfClaim } from '../clients/claims.ts'
+import { scopeOfClaim, scopeOfUserClaim } from '../clients/claims.ts'
 import type { Registry } from '../clients/clients.ts'
 import { describeScope, inPageOrder } from '../clients/scopes.ts'
 import { claimsFor, namedTargets } from '../clients/targets.ts'
@@ -34,8 +34,7 @@ function sentClaims(details: Details, registry: Registry): string[] {
   return scopesOfClaims([...inIdTokens, ...targets.flatMap((target) => claimsFor(target, asked))])
 }
 
-const scopesOfClaims = (names: readonly UserClaim[]): string[] =>
-  names.map((name) => (name === 'role' ? 'roles' : (scopeOfClaim(name) ?? name)))
+const scopesOfClaims = (names: readonly UserClaim[]): string[] => names.map(scopeOfUserClaim)
 
 /** What a user allowed a client, as the consent page listed it: the granted scopes, and scopes that describe claims. */
 export function grantedPermissions(

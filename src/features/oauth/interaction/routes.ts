@@ -81,7 +81,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     path,
     {
-      config: { access: guest, alsoAnswers: [401] },
+      config: { access: guest, alsoAnswers: [401, 403] },
       schema: {
         operationId: 'submitConsent',
         tags: ['Pages'],
@@ -119,6 +119,7 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       }
       if (asked !== 'consent' || !isTheirs(details, signedIn) || decision !== 'approve')
         return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
+      if (registry.isDocument(clientId)) await requireUnblocked(provider, clientId)
       const scopes = scopesOf(details)
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
       const facts = { accountId: String(signedIn.user.id), clientId, sessionId: signedIn.sessionId }
@@ -253,10 +254,11 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
     showApplication(reply, application)
     if (typeof redirect_uri === 'string') allowApp(reply, redirect_uri)
     const isUnregistered = registry.isDocument(clientId)
+    const unregistered = isUnregistered ? await requireUnblocked(provider, clientId) : null
     return reply.page('consent', {
       action: returnTo,
       client: application.name,
-      claim: isUnregistered ? ((await provider.Client.find(clientId))?.clientName ?? null) : null,
+      claim: unregistered?.clientName ?? null,
       isUnregistered,
       // Nobody knows which program listens on a port, so its number means nothing.
       host: isUnregistered && isLoopback(redirect_uri) ? null : hostOf(redirect_uri),
@@ -266,6 +268,13 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
       switchHref: switchPage(returnTo),
     })
   }
+}
+
+/** Returns a client that nobody registered. Throws 403 if its host was blocked after the authorization began. */
+async function requireUnblocked(provider: Protocol['provider'], clientId: string) {
+  const client = await provider.Client.find(clientId)
+  if (!client) throw new HttpError(403, 'forbidden', 'This app is blocked.')
+  return client
 }
 
 /** Adds the client's `login_hint` to the URL of the page. */
@@ -305,7 +314,7 @@ const isTheirs = ({ session }: Details, signedIn: SignedIn | null): signedIn is 
 const isNewSignIn = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
 
-const isLoopback = (uri: unknown): boolean => typeof uri === 'string' && uri.startsWith('http:')
+const isLoopback = (uri: unknown): boolean => typeof uri === 'string' && URL.parse(uri)?.protocol === 'http:'
 
 function hostOf(uri: unknown): string | null {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return null

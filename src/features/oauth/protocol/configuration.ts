@@ -119,7 +119,9 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) => {
-      if (registry.isDocument(token.clientId)) await parts.documents.noteUse(token.clientId)
+      if (registry.isDocument(token.clientId)) {
+        await parts.documents.noteUse(token.clientId, registry.refreshTtl(token.clientId))
+      }
       const claims =
         token.kind === 'ClientCredentials'
           ? { gty: 'client_credentials', workload: requestFactsOf(ctx.req).workload?.subject }
@@ -132,7 +134,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       policy,
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
     },
-    renderError,
+    renderError: renderError(registry),
     fetch: parts.fetch,
     features: {
       devInteractions: { enabled: false },

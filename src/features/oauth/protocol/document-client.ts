@@ -1,4 +1,5 @@
 import Provider, { type ClientMetadata, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import type { Config } from '../../../platform/config/schema.ts'
 import type { OutboundFetch } from '../../../platform/http/outbound.ts'
 import type { ClientDocuments, Reach } from '../client-documents/client-documents.ts'
 import { DocumentRefused } from '../client-documents/document-refused.ts'
@@ -10,6 +11,7 @@ export interface DocumentParts {
   registry: Registry
   documents: ClientDocuments
   fetch: OutboundFetch
+  config: Config
 }
 
 /** svc does not accept a client by its metadata document. */
@@ -25,6 +27,29 @@ export class RefusedDocumentClient extends errors.InvalidClient {
   }
 }
 
+/**
+ * Tests whether anyone could learn about the operator's network from the reasons: they can name hosts on private addresses, and
+ * svc may connect to some of these.
+ */
+const hidesReasons = ({ app, outbound, oauth }: Config): boolean =>
+  app.environment === 'production' &&
+  outbound.allow_private.length > 0 &&
+  oauth.client_id_metadata.allowed_hosts === null
+
+const withoutReason = ({ key, detail }: DocumentRefused): DocumentRefused =>
+  new DocumentRefused('the metadata document of the client is not available', { key, detail })
+
+/**
+ * Answers errors of authorization requests with a page instead of a redirect to a client that nobody registered, because
+ * otherwise anyone could use svc to redirect to a host of theirs (RFC 9700 section 4.11.2). After the user decided, svc
+ * redirects.
+ */
+export function keepErrorsFromDocumentClients(provider: Provider, registry: Registry): void {
+  provider.on('authorization.error', ({ oidc }, error) => {
+    if (oidc.route === 'authorization' && registry.isDocument(oidc.client?.clientId)) error.allow_redirect = false
+  })
+}
+
 /** Requests that may fetch a document. Others only read the stored copy, and all but the first two need one. */
 const reaches: Readonly<Record<string, Reach>> = {
   authorization: 'fetch',
@@ -36,7 +61,7 @@ const reaches: Readonly<Record<string, Reach>> = {
  * Returns a function that finds a client that nobody registered, by the URL of its metadata document. It returns undefined for
  * other clients, and throws `invalid_client` for a document that svc does not accept.
  */
-export function findDocumentClient({ registry, documents, fetch }: DocumentParts) {
+export function findDocumentClient({ registry, documents, fetch, config }: DocumentParts) {
   // The library finds the client of a request several times, also after an error.
   const found = new WeakMap<object, { id: string; client: Promise<ClientMetadata | undefined> }>()
 
@@ -54,12 +79,14 @@ export function findDocumentClient({ registry, documents, fetch }: DocumentParts
     const route = ctx?.oidc.route ?? ''
     const request = ctx ? requestFactsOf(ctx.req).request : null
     try {
-      return await documents.find({ id, policy: registry.documents, fetch, reach: reaches[route] ?? 'read', request })
+      const validate = async (metadata: ClientMetadata) => ctx?.oidc.provider.Client.validate(metadata)
+      const reach = reaches[route] ?? 'read'
+      return await documents.find({ id, policy: registry.documents, fetch, reach, request, validate })
     } catch (error) {
       if (!(error instanceof DocumentRefused)) throw error
       // A sign-out ends the session of every client, also of one that was blocked.
       if (!ctx || route.startsWith('end_session')) return undefined
-      throw new RefusedDocumentClient(error, route)
+      throw new RefusedDocumentClient(hidesReasons(config) ? withoutReason(error) : error, route)
     }
   }
 }

@@ -6,7 +6,7 @@ import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { CookieRecords } from './cookie-records.ts'
 import { registerGrants } from './custom-grants.ts'
-import { findDocumentClient } from './document-client.ts'
+import { findDocumentClient, keepErrorsFromDocumentClients } from './document-client.ts'
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
@@ -41,6 +41,7 @@ export function buildProvider(given: LibraryParts): Library {
   const sendLogout = applyPatches(provider, parts)
   registerGrants(provider, { app, config, registry, findLive })
   logRefusals(provider)
+  keepErrorsFromDocumentClients(provider, registry)
   if (metrics) countTokens(provider, metrics)
   return { provider, sendLogout, clientCredentials: new ClientCredentials(parts), userInfo: new UserInfo(parts) }
 }

@@ -123,7 +123,7 @@ const clearer: Readonly<Record<string, string>> = {
 }
 
 /** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
-export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
+export const renderError = (registry: Registry) => (ctx: KoaContextWithOIDC, out: ErrorOut) => {
   const { request } = requestFactsOf(ctx.req)
   if (!isSeen(request)) {
     respondWithError(ctx, out, ctx.status)
@@ -131,12 +131,24 @@ export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   }
   const text = textsOf(request)
   const description = out.error_description && (clearer[out.error_description] ?? out.error_description)
+  const back = registry.isDocument(ctx.oidc.client?.clientId) ? answerOf(ctx, out) : null
   const data = {
     heading: text('oauth-error.heading'),
     texts: [text('oauth-error.text')],
     details: [out.error, description].filter(Boolean).join(': '),
+    ...(back && { link: { href: back.href, label: text('oauth-error.back', { client: back.host }) } }),
     requestId: request.id,
     homeHref: startPage(request.server.config.current()),
   }
-  respondWithPage(ctx, 'error', data, ctx.status)
+  // The library gives errors that redirect the status 303.
+  respondWithPage(ctx, 'error', data, Math.max(ctx.status, 400))
+}
+
+/** The redirect URI with an error (RFC 6749 section 4.1.2.1), or null if the request has no valid redirect URI. */
+function answerOf({ oidc: { client, params } }: KoaContextWithOIDC, out: ErrorOut): URL | null {
+  const uri = params?.redirect_uri
+  if (typeof uri !== 'string' || !client?.redirectUriAllowed(uri)) return null
+  const url = new URL(uri)
+  for (const [name, value] of Object.entries(out)) if (typeof value === 'string') url.searchParams.set(name, value)
+  return url
 }

@@ -119,6 +119,8 @@ async function delegate(
   if (delegableTargets([target], rights).length === 0) {
     throw new errors.InvalidTarget('The client may not act for users at this API.')
   }
+  // A token without scopes would still prove to an API that the user is there.
+  if (scopes.length === 0) throw new errors.InvalidScope('subject_token has no scope that the client may use', '')
   try {
     const act = actOf(client.client_id, subject.claims, actor)
     await recordDelegation(app, requestFactsOf(ctx.req).request, { user, client, scopes })

@@ -30,7 +30,7 @@ const pageSize = 1_000
 /** Claims by which svc decides whether a token is live. */
 type StatusClaims = Pick<
   AccessTokenClaims,
-  'sub' | 'jti' | 'aud' | 'client_id' | 'gid' | 'gty' | 'subject_jti' | 'iat' | 'exp'
+  'sub' | 'jti' | 'aud' | 'client_id' | 'gid' | 'gty' | 'subject_jti' | 'act' | 'iat' | 'exp'
 >
 
 /** Claim of a token that names its place (draft-ietf-oauth-status-list section 6.1). */

@@ -1,3 +1,4 @@
+import type { Act } from '../access-token.ts'
 import type { StatusLists, StatusReference } from './status-lists.ts'
 
 /** Access token that the library is issuing. */
@@ -17,13 +18,14 @@ interface OwnClaims {
   gid?: string | undefined
   gty?: string | undefined
   subject_jti?: string | readonly string[] | undefined
+  act?: Act | undefined
 }
 
 /** Place of a token of the library in a status list; empty if its API has none. */
 export function statusOf(
   statusLists: StatusLists,
   token: IssuedToken,
-  { gid, gty, subject_jti }: OwnClaims,
+  { gid, gty, subject_jti, act }: OwnClaims,
 ): Promise<StatusReference | object> {
   const { jti, clientId = '', accountId = clientId } = token
   const iat = token.iat ?? Math.floor(Date.now() / 1000)
@@ -33,6 +35,7 @@ export function statusOf(
     ...{ sub: accountId, jti, aud, client_id: clientId, iat, exp },
     ...(gid === undefined ? {} : { gid }),
     ...(gty === undefined ? {} : { gty }),
+    ...(act === undefined ? {} : { act }),
     ...(subject_jti === undefined ? {} : { subject_jti: [subject_jti].flat() }),
   })
 }

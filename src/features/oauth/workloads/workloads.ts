@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { useOnce } from '../../../auth/access/used-once.ts'
 import type { Config } from '../../../platform/config/schema.ts'
-import { platformOf } from '../../../platform/config/sections/federated.ts'
+import { platformNameOf, platformOf } from '../../../platform/config/sections/federated.ts'
 import { AddressRanges } from '../../../platform/http/addresses.ts'
 import { type OutboundFetch, outboundFetch } from '../../../platform/http/outbound.ts'
 import { tracedFetch } from '../../../platform/observability/tracing/traced-fetch.ts'
@@ -78,7 +78,7 @@ export class Workloads {
     })
     const audience = one.audience ?? this.#parts.config.current().app.url
     checkClaims(one, payload, { audience, now })
-    if (platformOf(one.platform).isFresh && !(await this.#isFirstUse(token, payload))) {
+    if (platformOf(platformNameOf(one)).isFresh && !(await this.#isFirstUse(token, payload))) {
       throw new WorkloadRefused('it was used before, and this platform makes a new token for each request')
     }
     return String(payload.sub)
@@ -94,7 +94,7 @@ export class Workloads {
     const known = this.#keys.get(one)
     if (known) return known
     const { config, clock, tracing } = this.#parts
-    const platform = platformOf(one.platform)
+    const platform = platformOf(platformNameOf(one))
     const isAllowed = isAllowedFor(config.current(), client, platform.isPrivate === true && one.jwks_uri === null)
     // Reads the file each time, because clusters replace their authorities.
     const fetch: OutboundFetch = (input, init) => {
@@ -124,7 +124,21 @@ function isAllowedFor({ outbound }: Config, client: RegisteredClient, isPrivate:
 
 const existing = (file: string | undefined): string | null => (file !== undefined && existsSync(file) ? file : null)
 
-const issuerOf = ({ issuer, platform }: Federated): string | null => issuer ?? platformOf(platform).issuer ?? null
+function issuerOf({ issuer, platform, token_file }: Federated): string | null {
+  if (issuer !== null) return issuer
+  const { tokenFile, issuer: usual = null } = platformOf(platform)
+  const file = tokenFile === undefined ? null : (token_file ?? existing(tokenFile))
+  // The issuer of a cluster differs between distributions. The token for its API names it.
+  return (file === null ? null : issuerIn(file)) ?? usual
+}
+
+function issuerIn(file: string): string | null {
+  try {
+    return decodeJwt(readFileSync(file, 'utf8').trim()).iss ?? null
+  } catch {
+    return null
+  }
+}
 
 /** JWT-SVIDs need no issuer (JWT-SVID section 3): their subject names the trust domain. */
 function isIssuerOf(one: Federated, { iss, sub }: JWTPayload): boolean {
@@ -147,7 +161,7 @@ function checkClaims(one: Federated, claims: JWTPayload, { audience, now }: { au
   // A service among several audiences could pass the token on.
   const [only, ...others] = [aud].flat()
   if (only !== audience || others.length > 0) throw new WorkloadRefused(`aud is ${shown(aud)} instead of ${audience}`)
-  const maxAge = one.max_age ?? platformOf(one.platform).maxAge ?? defaultMaxAge
+  const maxAge = one.max_age ?? platformOf(platformNameOf(one)).maxAge ?? defaultMaxAge
   // Without a time of issue, the rest of its lifetime is the only limit.
   const age = typeof iat === 'number' ? now - iat * 1000 : exp * 1000 - now
   if (age > maxAge + clockSkew * 1000) throw new WorkloadRefused(`it is older than ${maxAge / 1000} seconds (max_age)`)

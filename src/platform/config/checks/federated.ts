@@ -1,6 +1,6 @@
 import type { Path } from '../findings.ts'
 import type { Config } from '../schema.ts'
-import { type PlatformName, platformOf } from '../sections/federated.ts'
+import { type PlatformName, platformNameOf, platformOf } from '../sections/federated.ts'
 import { certificateProblem } from '../url-parameters.ts'
 
 type Client = Config['clients'][number]
@@ -44,7 +44,9 @@ function issuerIsKnown({ platform, issuer, jwks_uri }: Federated, report: Report
   }
 }
 
-function subjectIsNarrow({ platform, subject, claims }: Federated, report: Report): void {
+function subjectIsNarrow(one: Federated, report: Report): void {
+  const { subject, claims } = one
+  const platform = platformNameOf(one)
   const found = `(found "${subject}")`
   const { owner } = platformOf(platform)
   if (isEverything(subject)) report('subject', `must not match every workload ${found}`)

@@ -44,6 +44,10 @@ const platforms = {
 
 export type PlatformName = keyof typeof platforms
 
+/** Returns the platform of an entry: the one that it names, or the one whose issuer it has. */
+export const platformNameOf = ({ platform, issuer }: { platform: PlatformName | null; issuer: string | null }) =>
+  platform ?? names.find((name) => issuer !== null && platformOf(name).issuer === issuer) ?? null
+
 /** Returns what svc knows about a platform. */
 export const platformOf = (name: PlatformName | null): Partial<Platform> => (name === null ? {} : platforms[name])
 

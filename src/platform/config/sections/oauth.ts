@@ -9,11 +9,17 @@ const SCOPE_NAMES = {
 }
 
 const hosts = (description: string) =>
-  list(text({ format: 'stateful-host', description: 'A host with an optional port. `*` matches any part of it.' }), {
-    default: [],
-    example: ['*.example.com'],
-    description,
-  })
+  list(
+    text({
+      format: 'stateful-host',
+      description: 'A host with an optional port. Without one it matches every port. `*` matches any part of it.',
+    }),
+    {
+      default: [],
+      example: ['*.example.com'],
+      description,
+    },
+  )
 
 const clientIdMetadata = section(
   'Clients that nobody registered, such as MCP clients and agents: their client_id is the https URL of a document about them (Client ID Metadata Document). svc asks the user each time. docs/guides/mcp.md describes them.',
@@ -23,7 +29,7 @@ const clientIdMetadata = section(
       hosts('The hosts of documents that svc accepts. By default those of every host with a public address.'),
     ),
     blocked_hosts: hosts(
-      'Hosts whose clients svc refuses, and whose tokens it no longer accepts. svc client:block does the same without a change of the file.',
+      'Hosts whose clients svc refuses, and whose tokens it no longer accepts. svc client:block does the same for a host and its subdomains, without a change of the file.',
     ),
     redirect_hosts: hosts(
       'Hosts that may receive the user for clients of other hosts. Without an entry, redirect URIs are on the host of the document or on loopback.',

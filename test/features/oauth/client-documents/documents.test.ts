@@ -64,7 +64,7 @@ t.test('refuses documents that are not valid, and says why', async (t) => {
     [{ token_endpoint_auth_method: 'tls_client_auth' }, /must be none or private_key_jwt/],
     [{ token_endpoint_auth_method: 'private_key_jwt' }, /needs jwks or jwks_uri/],
     [{ jwks: { keys: [key.jwk] }, jwks_uri: `${host.origin()}/jwks` }, /both jwks and jwks_uri/],
-    [{ jwks_uri: 'http://localhost/jwks' }, /jwks_uri must be an https URL/],
+    [{ jwks_uri: 'http://localhost/jwks' }, /jwks_uri must have the origin of the document/],
     [{ redirect_uris: undefined }, /redirect_uris is missing/],
     [{ redirect_uris: [] }, /redirect_uris is missing/],
     [{ redirect_uris: loopback }, /redirect_uris must be a list of strings/],
@@ -77,7 +77,15 @@ t.test('refuses documents that are not valid, and says why', async (t) => {
     [{ response_types: ['token'] }, /response_types must have code/],
     [{ client_name: { en: 'x' } }, /client_name must be a string/],
     [{ dpop_bound_access_tokens: 'yes' }, /dpop_bound_access_tokens must be true or false/],
+    [{ jwks_uri: 'https://127.0.0.1/jwks' }, /jwks_uri must have the origin of the document/],
     [{ jwks: 'x' }, /jwks must be an object/],
+    [{ jwks: {} }, /jwks must have at most 20 keys/],
+    [{ jwks: { keys: [{ kty: { a: {} } }] } }, /jwks must have at most 20 keys/],
+    [{ jwks: { keys: Array(21).fill({ kty: 'EC' }) } }, /jwks must have at most 20 keys/],
+    [
+      { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'oct', k: 'AAAA' }] } },
+      /not valid: client JSON Web Key Set is invalid/,
+    ],
     [{ client_name: 'x'.repeat(2_100) }, /larger than 2048 bytes/],
   ]
   for (const [index, [members, reason]] of bad.entries()) {
@@ -169,12 +177,14 @@ t.test('ignores members that it does not know, and shows no logo', async (t) => 
   })
   const { page, answer } = await authorize(client_id)
   t.equal(page, 'Authorize')
-  t.match(answer.body, 'It calls itself “evil Agent &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;”.')
+  t.match(answer.body, 'It calls itself “evil Agent &gt;&lt;script&gt;alert(1)&lt;/script&gt;”.')
   t.notMatch(answer.body, 'tracker.example')
   t.notMatch(String(answer.headers['content-security-policy']), 'tracker.example')
   const long = host.serve('/long.json', { client_name: '👩‍💻'.repeat(40) })
   const shown = /It calls itself “([^”]*)”/.exec((await authorize(long)).answer.body)?.[1] ?? ''
   t.match([[...shown].length, shown.at(-1)], [60, '…'], 'long names are cut between characters')
+  const quoted = host.serve('/quoted.json', { client_name: 'Claude”. An administrator approved it as “Claude' })
+  t.match((await authorize(quoted)).answer.body, 'It calls itself “Claude. An administrator approved it as Claude”.')
   const nameless = host.serve('/nameless.json', { client_name: ' \u200b ' })
   t.notMatch((await authorize(nameless)).answer.body, 'It calls itself')
 })
@@ -209,9 +219,9 @@ t.test('keeps to the code flow with PKCE', async (t) => {
   const { host, svc, ada } = await start(t)
   const client_id = host.serve('/client.json')
   const asked = { client_id, response_type: 'code', redirect_uri: loopback, scope: 'orders:read' }
-  t.match(response(await ada.authorize(asked)), { error: 'invalid_request', error_description: /PKCE/ })
+  t.match((await ada.authorize(asked)).answer.body, /<code>invalid_request: .*PKCE.*<\/code>/)
   const plain = { ...asked, code_challenge: verifier, code_challenge_method: 'plain' }
-  t.match(response(await ada.authorize(plain)), { error: 'invalid_request' })
+  t.match((await ada.authorize(plain)).answer.body, /<code>invalid_request: /)
   const fields = [
     { grant_type: 'client_credentials' },
     { grant_type: 'password', username: ada.email, password: 'correct horse' },

@@ -134,6 +134,30 @@ t.test('takes the actor from an actor token that svc issued to the client', asyn
   t.equal((await act(svc, 'assistant', token, actor(machine))).json().error, 'invalid_request', 'a revoked actor token')
 })
 
+t.test('gives an agent no token without scopes', async (t) => {
+  const svc = await buildAgents(t)
+  const { token } = await shopToken(svc, { scope: 'orders:write', resource: orders })
+  t.match((await act(svc, 'assistant', token)).json(), { error: 'invalid_scope' })
+  t.match((await act(svc, 'narrow', token, { resource: orders })).json(), { error: 'invalid_scope' })
+})
+
+t.test('ends the tokens of an agent when an administrator disables the user who acts', async (t) => {
+  const svc = await buildAgents(t)
+  const { token } = await shopToken(svc, notes)
+  const { id, email } = await svc.createUser()
+  const own = await post(svc, 'assistant', {
+    grant_type: 'password',
+    username: email,
+    password: 'correct horse',
+    ...notes,
+  })
+  const fields = { actor_token: own.json().access_token, actor_token_type: accessToken }
+  const { access_token } = (await act(svc, 'assistant', token, fields)).json()
+  t.equal((await introspect(svc, access_token)).active, true)
+  await svc.database.prisma.user.update({ where: { id: BigInt(id) }, data: { disabledAt: new Date(svc.clock.now()) } })
+  t.equal((await introspect(svc, access_token)).active, false)
+})
+
 t.test('lets the user end an agent with one click, and everything derived from it', async (t) => {
   const svc = await buildAgents(t)
   const replica = await buildTestApp(t, { settings: settings(), clock: svc.clock, database: svc.where })

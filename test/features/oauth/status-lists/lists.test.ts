@@ -14,16 +14,17 @@ const listed = {
   stock: { ...apis.stock, status_list: true },
 }
 
-const gateway = {
-  client_id: 'exchanger',
+const exchangerOf = (client_id: string) => ({
+  client_id,
   type: 'confidential',
   secret,
   grants: ['token_exchange'],
   exchange: ['svc-api-tokens'],
   scopes: ['orders:read'],
-}
+})
 
-const clients = [...(settings.clients as object[]), gateway]
+const agent = { ...exchangerOf('agent'), may_act_for: { scopes: ['orders:read'], max_ttl: '5m' } }
+const clients = [...(settings.clients as object[]), exchangerOf('exchanger'), agent]
 
 const build = (t: Test, more: Settings = {}) =>
   buildTestApp(t, { settings: { ...settings, apis: listed, clients, ...more }, clock: stopTime(t) })
@@ -132,12 +133,12 @@ t.test('lists a token as revoked for every reason that ends it', async (t) => {
     await spa.signIn(ada.email)
     return (await spa.post('/oauth/token/fresh', { resource: orders })).json().access_token
   }
-  const exchange = async (apiToken: string): Promise<string> =>
+  const exchange = async (apiToken: string, client = 'exchanger'): Promise<string> =>
     (
       await svc.app.inject({
         method: 'POST',
         url: '/oauth/token',
-        headers: basic('exchanger'),
+        headers: basic(client),
         payload: {
           grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
           subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
@@ -154,18 +155,21 @@ t.test('lists a token as revoked for every reason that ends it', async (t) => {
   const own = await fresh()
   const apiToken = await svc.createToken(ada)
   const exchanged = await exchange(apiToken)
+  const delegated = await exchange(await svc.createToken(ada), 'agent')
   const disabled = (await web()).access_token
-  const all = [machine, granted.access_token, revoked, own, exchanged, disabled, bystander]
+  const all = [machine, granted.access_token, revoked, own, exchanged, delegated, disabled, bystander]
   for (const jwt of all) t.equal(await statusOf(svc, jwt), 0)
 
   await revoke(svc, 'machine', machine)
   await revoke(svc, 'web', revoked)
   await revoke(svc, 'web', granted.refresh_token)
+  await spa.delete('/oauth/agents/agent')
   await spa.post('/logout')
   await svc.bearer(apiToken, 'DELETE', '/api/tokens/current')
   t.equal(await statusOf(svc, machine), 0, 'a list that caches may still have')
   renewed(svc)
-  for (const jwt of [machine, revoked, granted.access_token, own, exchanged]) t.equal(await statusOf(svc, jwt), 1)
+  for (const jwt of [machine, revoked, granted.access_token, own, exchanged, delegated])
+    t.equal(await statusOf(svc, jwt), 1)
   t.same([await statusOf(svc, disabled), await statusOf(svc, bystander)], [0, 0])
   await prisma.user.update({ where, data: { disabledAt: new Date(svc.clock.now()) } })
   renewed(svc)

@@ -74,8 +74,12 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
   )
 
   const findLimited = (find: Provider['Client']['find']) => async (id: string) => {
-    const client = await find(id)
     const { ctx } = Provider
+    const client = await find(id).catch((error: unknown) => {
+      // A sign-out ends the session of every client, also of one whose document the library no longer accepts.
+      if (registry.isDocument(id) && ctx?.oidc.route.startsWith('end_session')) return undefined
+      throw error
+    })
     if (ctx && authenticating.has(ctx.oidc.route) && !ctx.oidc.client) {
       await limits.check(nameOf(ctx, client?.clientId))
     }

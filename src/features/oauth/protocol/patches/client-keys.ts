@@ -5,7 +5,8 @@ import { patch } from './patch.ts'
 
 /** Keys of a client that the library fetches from its `jwks_uri`. Missing from the library's types. */
 interface FetchedKeys extends Iterable<{ kid?: string }> {
-  /** Unix seconds; undefined before the first fetch, and for keys in the configuration. */
+  jwksUri?: string
+  /** Unix seconds; undefined before the first fetch. */
   freshUntil?: number
   /** The pending request. */
   lock?: Promise<void>
@@ -27,8 +28,8 @@ export function renewClientKeys(provider: Provider, clock: Clock): void {
     const client = await find(id)
     const assertion = Provider.ctx?.oidc.params?.client_assertion
     const keys = client && (Reflect.get(client, 'asymmetricKeyStore') as FetchedKeys)
-    // The library makes the first fetch.
-    if (keys?.freshUntil !== undefined && typeof assertion === 'string') await renew(keys, assertion)
+    // Also the first time, because the library would fetch again for each request after a failure.
+    if (keys?.jwksUri !== undefined && typeof assertion === 'string') await renew(keys, assertion)
     return client
   }
   patch(provider, ['Client', 'find'], 'fetches keys again when an assertion names an unknown one', findWithKeys)
