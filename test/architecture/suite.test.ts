@@ -27,6 +27,7 @@ const rules: Record<string, Rule> = {
       'support/postgresql-server.ts': 'kills a server that does not stop',
       'support/client-site.ts': 'protocol times are whole seconds',
       'cluster/check.ts': 'scripts that run in pods wait',
+      'cluster/workload.ts': 'a script that runs in a pod waits',
     },
   },
   'real time that passes': {

@@ -9,6 +9,7 @@ import {
   helm,
   hostVolume,
   image,
+  inPod,
   kubectl,
   others,
   own,
@@ -20,13 +21,13 @@ import {
   small,
 } from './cluster.ts'
 import { applyGatewayRoutes, applyRoutes, hasGatewayApi, installTraefik } from './traefik.ts'
+import { checkWorkload, clusterVolume, pods, workloads } from './workload.ts'
 
 t.setTimeout(1_800_000)
 
 const password = randomBytes(12).toString('hex')
 const database = `postgresql://svc:${password}@postgres.${others}.svc.cluster.local:5432/svc`
 const [repository, tag] = image.split(/:(?=[^/]*$)/)
-const pods = 'app.kubernetes.io/name=svc'
 const login = { email: 'ada@example.com', password: 'correct horse battery staple', device_name: 'Phone' }
 
 /** Values for PostgreSQL, as the operator of a database would provide it. */
@@ -46,54 +47,9 @@ const values = (config: object = {}, more: object = {}) => ({
   ...more,
 })
 
-/** A client that the service accounts of the namespace authenticate. */
-const workloads = {
-  clients: [
-    {
-      client_id: 'deploy',
-      type: 'confidential',
-      grants: ['client_credentials'],
-      federated: [{ platform: 'kubernetes', subject: `system:serviceaccount:${own}:*` }],
-    },
-  ],
-}
-
-/** The token and the authority with which svc reads the keys of the cluster. */
-const clusterVolume = {
-  extraVolumes: [
-    {
-      name: 'cluster',
-      projected: {
-        sources: [
-          { serviceAccountToken: { path: 'token' } },
-          { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
-        ],
-      },
-    },
-  ],
-  extraVolumeMounts: [{ name: 'cluster', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true }],
-}
-
 const must = ({ status, stdout, stderr }: ReturnType<typeof helm>): string => {
   if (status !== 0) throw new Error(stderr + stdout)
   return stdout
-}
-
-/** Runs a script in a pod of the namespace, and returns what it printed. */
-async function inPod(text: string, volume?: { mountPath: string; source: object }): Promise<string> {
-  const name = `script-${randomBytes(4).toString('hex')}`
-  const pod = script(name, text) as { spec: { volumes?: object[]; containers: [Record<string, unknown>] } }
-  if (volume) {
-    pod.spec.volumes = [{ name: 'own', ...volume.source }]
-    pod.spec.containers[0].volumeMounts = [{ name: 'own', mountPath: volume.mountPath }]
-  }
-  apply(own, pod)
-  const phase = () => kubectl(['get', 'pod', name, '--namespace', own, '--output', 'jsonpath={.status.phase}'])
-  await until(() => ['Succeeded', 'Failed'].includes(phase()))
-  const [ended, printed] = [phase(), kubectl(['logs', '--namespace', own, name])]
-  kubectl(['delete', 'pod', '--namespace', own, name, '--wait=false'])
-  if (ended === 'Failed') throw new Error(printed)
-  return printed
 }
 
 const exec = (...command: string[]) => kubectl(['exec', '--namespace', own, 'deployment/svc', '--', ...command])
@@ -208,32 +164,7 @@ t.test('runs the chart in a cluster', async (t) => {
   await step('authenticates a pod by its service account, as docs/workloads.md says', async (t) => {
     must(helm(['upgrade', 'svc', chart], values(workloads, clusterVolume)))
     rolledOut(own, 'svc')
-    const audience = 'https://auth.example.com'
-    const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } }
-    const ask = `
-      const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'deploy',
-        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-        client_assertion: require('fs').readFileSync('/tokens/token', 'utf8') })
-      const send = () => fetch('http://svc/oauth/token', { method: 'POST', body: form })
-      const main = async () => {
-        // A pod of the old configuration may still receive requests, and does not know the client.
-        let answer = await send()
-        for (let times = 0; times < 50 && answer.status === 400; times++) {
-          await new Promise((done) => setTimeout(done, 200))
-          answer = await send()
-        }
-        console.log(JSON.stringify({ status: answer.status, ...(await answer.json()) }))
-      }
-      main()`
-    const asPod = async (sources: object[]) =>
-      JSON.parse(await inPod(ask, { mountPath: '/tokens', source: { projected: { sources } } }))
-    const answer = await asPod([token])
-    if (answer.status !== 200) t.comment(kubectl(['logs', '--namespace', own, '--selector', pods, '--tail', '20']))
-    t.equal(answer.status, 200, answer.error_description)
-    const [, payload = ''] = String(answer.access_token).split('.')
-    const { workload } = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    t.equal(workload, `system:serviceaccount:${own}:default`)
-    t.equal((await asPod([{ serviceAccountToken: { path: 'token' } }])).status, 401, 'a token for the API server')
+    await checkWorkload(t)
   })
 
   await step('upgrades without a failed request', async (t) => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { chartTools } from '../helm/tools.ts'
+import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 export const chart = join(root, 'helm/svc')
@@ -150,4 +151,21 @@ export function hostVolume(): string {
     },
   )
   return 'data'
+}
+
+/** Runs a script in a pod of the namespace, and returns what it printed. */
+export async function inPod(text: string, volume?: { mountPath: string; source: object }): Promise<string> {
+  const name = `script-${randomBytes(4).toString('hex')}`
+  const pod = script(name, text) as { spec: { volumes?: object[]; containers: [Record<string, unknown>] } }
+  if (volume) {
+    pod.spec.volumes = [{ name: 'own', ...volume.source }]
+    pod.spec.containers[0].volumeMounts = [{ name: 'own', mountPath: volume.mountPath }]
+  }
+  apply(own, pod)
+  const phase = () => kubectl(['get', 'pod', name, '--namespace', own, '--output', 'jsonpath={.status.phase}'])
+  await until(() => ['Succeeded', 'Failed'].includes(phase()))
+  const [ended, printed] = [phase(), kubectl(['logs', '--namespace', own, name])]
+  kubectl(['delete', 'pod', '--namespace', own, name, '--wait=false'])
+  if (ended === 'Failed') throw new Error(printed)
+  return printed
 }

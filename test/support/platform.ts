@@ -26,7 +26,10 @@ export class Platform {
     const server = createServer(({ url: path = '/', headers }, response) => {
       platform.calls.push({ path, authorization: headers.authorization })
       const found = platform.instead.get(path) ?? platform.#documents[path]
-      response.writeHead(found === undefined ? 404 : platform.status, { 'content-type': 'application/json' })
+      // Kubernetes refuses requests for its keys that do not accept their own type.
+      const type = path === '/jwks' ? 'application/jwk-set+json' : 'application/json'
+      const isAccepted = headers.accept?.includes(type) === true
+      response.writeHead(found === undefined ? 404 : isAccepted ? platform.status : 406, { 'content-type': type })
       response.end(JSON.stringify(found ?? {}))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -4,6 +4,7 @@ import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
 import { clientWarnings } from './checks/client-warnings.ts'
 import { guardWarnings } from './checks/guard.ts'
+import { documentWarnings } from './checks/sections.ts'
 import { themeWarnings } from './checks/theme-contrast.ts'
 import { ConfigError, describe, type Problem } from './config-error.ts'
 import { convertUnits } from './convert.ts'
@@ -136,9 +137,12 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
   if (problems.length > 0)
     throw new ConfigError(inOrder(problems, [file, ...source.others]), config.app.environment === 'production')
-  const hints = [...clientWarnings(config), ...guardWarnings(config), ...themeWarnings(config)].map((finding) =>
-    toProblem(finding, places),
-  )
+  const hints = [
+    ...clientWarnings(config),
+    ...documentWarnings(config),
+    ...guardWarnings(config),
+    ...themeWarnings(config),
+  ].map((finding) => toProblem(finding, places))
   const warnings = inOrder(hints, [file, ...source.others]).map(describe)
   const originOf = (path: Path): Origin | null => {
     const place = pointer(path)

@@ -1,15 +1,7 @@
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
-import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Registry } from './clients.ts'
-
-/** Claims by scope (OpenID Connect Core section 5.4). */
-export const claimsByScope = {
-  openid: ['sub', 'acr', 'amr'],
-  profile: ['name', 'preferred_username', 'updated_at'],
-  email: ['email', 'email_verified'],
-  roles: ['roles', 'groups'],
-}
+import { claimsByScope, scopeOfClaim } from './scopes.ts'
 
 const servedClaims: ReadonlySet<string> = new Set([...Object.values(claimsByScope).flat(), 'auth_time'])
 
@@ -43,14 +35,6 @@ export function settledClaims(text: string, registry: Registry, clientId: string
   ])
   return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
 }
-
-/** Scope that describes a claim which the configuration adds to tokens. */
-export const scopeOfUserClaim = (claim: UserClaim): string =>
-  claim === 'role' ? 'roles' : (scopeOfClaim(claim) ?? claim)
-
-/** Scope that grants a claim, apart from `openid`. */
-export const scopeOfClaim = (claim: string): string | undefined =>
-  Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]
 
 /**
  * All claims about a user; the library filters them by the granted scopes. `preferred_username` is the verified address

@@ -3,8 +3,7 @@ import type { Application } from '../../../pages/continuation.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { constantTimeEqual, sha256Hex } from '../../../platform/crypto/hash.ts'
 import { DocumentPolicy, hostOf } from '../client-documents/policy.ts'
-import { scopeOfUserClaim } from './claims.ts'
-import { openidScopes, registeredScopes, servedScopes } from './scopes.ts'
+import { openidScopes, registeredScopes, scopeOfUserClaim, servedScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
 /** Client from the YAML file. */

@@ -1,6 +1,7 @@
 import { scopeText } from '../../../platform/config/own-messages.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { adminScope } from '../../../platform/config/sections/admin.ts'
+import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import { textsIn } from '../../../platform/http/texts.ts'
 import type { Language } from '../../../platform/languages/languages.ts'
 
@@ -50,3 +51,19 @@ export function inPageOrder(config: Config, names: Iterable<string>): string[] {
   const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length)
   return [...new Set(names)].toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
 }
+
+/** Claims by scope (OpenID Connect Core section 5.4). */
+export const claimsByScope = {
+  openid: ['sub', 'acr', 'amr'],
+  profile: ['name', 'preferred_username', 'updated_at'],
+  email: ['email', 'email_verified'],
+  roles: ['roles', 'groups'],
+}
+
+/** Scope that describes a claim which the configuration adds to tokens. */
+export const scopeOfUserClaim = (claim: UserClaim): string =>
+  claim === 'role' ? 'roles' : (scopeOfClaim(claim) ?? claim)
+
+/** Scope that grants a claim, apart from `openid`. */
+export const scopeOfClaim = (claim: string): string | undefined =>
+  Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]

@@ -1,9 +1,8 @@
 import type { Config } from '../../../platform/config/schema.ts'
 import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Language } from '../../../platform/languages/languages.ts'
-import { scopeOfClaim, scopeOfUserClaim } from '../clients/claims.ts'
 import type { Registry } from '../clients/clients.ts'
-import { describeScope, inPageOrder } from '../clients/scopes.ts'
+import { describeScope, inPageOrder, scopeOfClaim, scopeOfUserClaim } from '../clients/scopes.ts'
 import { claimsFor, namedTargets } from '../clients/targets.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
 

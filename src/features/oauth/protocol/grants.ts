@@ -1,9 +1,8 @@
 import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../platform/config/schema.ts'
-import { scopeOfClaim } from '../clients/claims.ts'
 import type { RegisteredClient, Registry } from '../clients/clients.ts'
-import { servedScopes } from '../clients/scopes.ts'
+import { scopeOfClaim, servedScopes } from '../clients/scopes.ts'
 import { namedTargets, type Target } from '../clients/targets.ts'
 import { requestFactsOf } from './browser.ts'
 

@@ -29,8 +29,11 @@ export function clientFetch(
   return async (input, init) => {
     const { origin, pathname, href } = new URL(input instanceof Request ? input.url : input)
     const owner = ownerOf(href)
+    const headers = new Headers(init?.headers)
+    // Some hosts serve keys only as their own type (RFC 7517 section 8.5), and the library accepts JSON alone.
+    if (headers.get('accept') === 'application/json') headers.append('accept', 'application/jwk-set+json')
     try {
-      return await (owner ? toClient : toStranger)(input, init)
+      return await (owner ? toClient : toStranger)(input, { ...init, headers })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       const isRefused = error instanceof UnreachableAddress

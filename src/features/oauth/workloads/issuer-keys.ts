@@ -110,7 +110,11 @@ export class IssuerKeys {
   async #json(url: string): Promise<object> {
     const token = this.#tokenFor(url)
     const answer = await this.#fetch(url, {
-      headers: { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+      // The API server of Kubernetes answers 406 to requests for keys that accept JSON alone.
+      headers: {
+        accept: 'application/jwk-set+json, application/json',
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      },
       signal: AbortSignal.timeout(timeout),
     })
     if (answer.status !== 200) throw new Error(`${url} answers with status ${answer.status}`)

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { problemOf } from '../../languages/messages.ts'
 import { featureCookies } from '../features.ts'
-import type { Report } from '../findings.ts'
+import type { Finding, Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
 import { isShownText, textFilesIn, textsWithPaths } from '../own-messages.ts'
 import type { Config } from '../schema.ts'
@@ -189,4 +189,13 @@ function workersCanShareTheDatabase({ server, database }: Config, report: Report
   if (database.engine !== 'sqlite' || server.workers === 'auto' || server.workers === 1) return
   const reason = 'because only one process at a time can write to its file; use PostgreSQL for more'
   report(['server', 'workers'], `must be 1 with SQLite, ${reason} (found ${server.workers})`)
+}
+
+/** With every host allowed, anyone can make svc connect to the private addresses that it may connect to. */
+export function documentWarnings({ oauth, outbound }: Config): Finding[] {
+  const { enabled, allowed_hosts } = oauth.client_id_metadata
+  if (!enabled || allowed_hosts !== null || outbound.allow_private.length === 0) return []
+  const message =
+    'lets visitors make svc fetch from the addresses of outbound.allow_private; list the hosts of documents'
+  return [{ path: ['oauth', 'client_id_metadata', 'allowed_hosts'], message }]
 }

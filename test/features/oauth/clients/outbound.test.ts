@@ -88,8 +88,9 @@ t.test('limits responses in time and size, and follows no redirects', async (t) 
 t.test('fetches keys from a jwks_uri safely', async (t) => {
   const key = await newKey('ES256')
   let keys: unknown = { keys: [key.jwk] }
-  const { port, seen } = await listen(t, ({ url }, response) => {
+  const { port, seen } = await listen(t, ({ url, headers }, response) => {
     if (url === '/redirect') return response.writeHead(302, { location: `http://localhost:${port}/jwks` }).end()
+    if (!headers.accept?.includes('application/jwk-set+json')) return response.writeHead(406).end()
     response.setHeader('content-type', 'application/json')
     response.end(url === '/large' ? `{"keys":[],"x":"${'x'.repeat(300_000)}"}` : JSON.stringify(keys))
   })
