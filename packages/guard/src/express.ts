@@ -51,7 +51,7 @@ function reject(response: ServerResponse, error: unknown, next: (error?: unknown
 }
 
 function middlewareFor(requirement: requirements.Requirement | tools.ToolRequirement): Middleware {
-  return ({ caller, method, body }, response, next) => {
+  return ({ caller, method, body, headers }, response, next) => {
     if (!(caller instanceof Caller)) {
       return next(new Error('The guard of svc did not authenticate this request. Use guard() first.'))
     }
@@ -60,7 +60,11 @@ function middlewareFor(requirement: requirements.Requirement | tools.ToolRequire
       const error = isSkipped
         ? null
         : 'checkBody' in requirement
-          ? requirement.checkBody(caller, body)
+          ? // Without a parser, the body of a JSON request is undefined too.
+            requirement.checkBody(
+              caller,
+              body === undefined && !/json/i.test(headers['content-type'] ?? '') ? null : body,
+            )
           : requirement(caller)
       if (error === null) next()
       else reject(response, error, next)

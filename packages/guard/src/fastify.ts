@@ -96,7 +96,7 @@ export function guardTool(name: string, needs: tools.ToolNeeds): Hook {
   const { checkBody } = tools.guardTool(name, needs)
   return async (request, reply) => {
     const { method, body } = request
-    const error = tools.isWithoutBody(method, body) ? null : checkBody(callerOf.call(request), body)
+    const error = tools.isWithoutBody(method, body) ? null : checkBody(callerOf.call(request), body ?? null)
     if (error !== null) return reject(reply, error)
   }
 }

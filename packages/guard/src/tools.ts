@@ -66,16 +66,22 @@ const scopesOf = ({ claims, kind }: Caller): string[] =>
 
 /** Names of the tools that a message or a batch calls; null if a call has no name. */
 function toolsOf(body: unknown): string[] | null {
-  if (body === undefined || ArrayBuffer.isView(body))
-    throw new Error('guardTool() needs the parsed JSON body. Add the body parser before it.')
+  if (!isParsed(body)) throw new Error('guardTool() needs the parsed JSON body. Add the body parser before it.')
   const messages: unknown[] = Array.isArray(body) ? body : [body]
   const names: string[] = []
   for (const message of messages) {
-    if (typeof message !== 'object' || message === null) return null
+    if (typeof message !== 'object' || message === null || Array.isArray(message)) return null
     const { method, params } = message as { method?: unknown; params?: { name?: unknown } | null }
     if (method !== 'tools/call') continue
     if (typeof params?.name !== 'string' || params.name.length > maxName) return null
     names.push(params.name)
   }
   return names
+}
+
+/** Tests for the result of a JSON parser, in contrast to a buffer or a stream that the handler would parse. */
+function isParsed(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body !== undefined
+  const prototype: unknown = Object.getPrototypeOf(body)
+  return prototype === null || prototype === Object.prototype
 }

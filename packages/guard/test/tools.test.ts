@@ -1,4 +1,5 @@
 // engine: none
+import { Readable } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import fastify from 'fastify'
@@ -115,6 +116,7 @@ for (const [name, create] of Object.entries(servers)) {
       call(7),
       call(`create_${'x'.repeat(256)}`),
       [null],
+      [[call('create_order')]],
       { method: 'tools/call' },
     ]) {
       t.equal((await send(strong, bad)).status, 400, JSON.stringify(bad))
@@ -135,8 +137,10 @@ t.test('reports the missing body parser, and requirements that require nothing',
   const headers = { authorization: `Bearer ${await issuer.token()}`, 'content-type': 'application/json' }
   const answer = await fetch(`${url}/mcp`, { method: 'POST', headers, body: JSON.stringify(call('delete_x')) })
   t.match([answer.status, await answer.text()], [500, /needs the parsed JSON body/])
-  const buffer = () => guardTool('x', writes).checkBody({} as onFetch.Caller, Buffer.from('{}'))
-  t.throws(buffer, /needs the parsed JSON body/)
+  const { checkBody } = guardTool('x', writes)
+  for (const body of [Buffer.from('{}'), new ArrayBuffer(2), Readable.from(['{}']), undefined]) {
+    t.throws(() => checkBody({} as onFetch.Caller, body), /needs the parsed JSON body/)
+  }
   t.throws(() => guardTool('x', {}), /requires abilities, roles or secondFactor/)
   t.throws(() => guardTool('x', { abilities: ['a b'] }), /is not a valid name/)
 })

@@ -164,7 +164,7 @@ export class ClientDocuments {
       const message = () => 'Too many new clients. Please try again later.'
       if (!hit.allowed) throw tooManyRequests({ max: rule.max, until: hit.until, now }, { message })
     }
-    if ((await countDocuments(database)) >= maxDocuments && (await dropUnused(database, dropped)) === 0) {
+    if ((await countDocuments(database)) >= maxDocuments && (await dropUnused(database, dropped, now)) === 0) {
       throw new HostIsDown(`svc stores at most ${maxDocuments} documents`)
     }
   }

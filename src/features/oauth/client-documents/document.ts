@@ -65,6 +65,7 @@ export function readDocument(id: string, members: Readonly<Record<string, unknow
   const document = Object.fromEntries(known.map(([name]) => [name, members[name]])) as unknown as ClientDocument
   checkUse(document)
   checkKeys(document)
+  if (document.jwks) document.jwks = { keys: Reflect.get(document.jwks, 'keys') }
   return document
 }
 
@@ -84,8 +85,7 @@ function checkKeys({ client_id, token_endpoint_auth_method, jwks, jwks_uri }: Cl
   // Otherwise anyone could make svc fetch from any host.
   if (jwks_uri !== undefined && !isOwn(jwks_uri, client_id))
     throw refused('jwks_uri must have the origin of the document')
-  if (jwks && !isKeySet(jwks))
-    throw refused(`jwks must have at most ${maxKeys} keys, with strings or lists of strings as members`)
+  if (jwks && !isKeySet(jwks)) throw refused(`jwks must have at most ${maxKeys} keys, without nested members`)
   if (method === 'private_key_jwt' && !jwks && jwks_uri === undefined) {
     throw refused('private_key_jwt needs jwks or jwks_uri')
   }
@@ -97,7 +97,8 @@ const maxKeys = 20
 /** Tests for keys without deep structures, which would overflow the stack. */
 function isKeySet(jwks: { keys?: unknown }): boolean {
   const isKey = (key: unknown) =>
-    tests.object(key) && Object.values(key as object).every((value) => tests.text(value) || tests.texts(value))
+    tests.object(key) &&
+    Object.values(key as object).every((value) => typeof value !== 'object' || value === null || tests.texts(value))
   return Array.isArray(jwks.keys) && jwks.keys.length <= maxKeys && jwks.keys.every(isKey)
 }
 

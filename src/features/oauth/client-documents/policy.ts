@@ -52,7 +52,16 @@ export const isDocumentUrl = (id: string): boolean => /^https:\/\//i.test(id)
 /** Tests whether the host of a URL matches an entry. An entry without a port matches every port. */
 export function isHostListed(url: string, entries: readonly string[]): boolean {
   const { origin = '', hostname = '' } = URL.parse(url) ?? {}
-  return isListed(origin, entries) || isListed(`https://${hostname}`, entries)
+  return isListed(origin, entries) || isListed(`https://${hostname}`, withoutPorts(entries))
+}
+
+const namesOf = new WeakMap<readonly string[], readonly string[]>()
+
+/** Entries that have no port, cached as `isListed` caches lists. */
+function withoutPorts(entries: readonly string[]): readonly string[] {
+  const names = namesOf.get(entries) ?? entries.filter((entry) => !/^[^:]+:\d+$|\]:\d+$/.test(entry.trim()))
+  namesOf.set(entries, names)
+  return names
 }
 
 /** Host of a document, with its port unless it is 443. Names are in ASCII, so that one cannot look like another. */

@@ -20,6 +20,9 @@ export interface UsedClient {
 /** How long svc keeps a document that no token was issued for, and one that was used last, in milliseconds. */
 const keptFor = { unused: 86_400_000, used: 90 * 86_400_000 }
 
+/** What a full table keeps, in milliseconds since the fetch or the last token. */
+const spared = { unused: 900_000, used: 7 * 86_400_000 }
+
 const documentOf = (text: string): ClientDocument => JSON.parse(text)
 
 /** Returns the document of a client, unless its host is blocked; null without one. */
@@ -74,12 +77,20 @@ export async function deleteDocument({ prisma }: Database, id: string): Promise<
 /** Number of documents, including those that nobody used. */
 export const countDocuments = ({ prisma }: Database): Promise<number> => prisma.oauthClientDocument.count()
 
-/** Deletes the oldest documents that no token was issued for; returns the count. */
-export async function dropUnused({ prisma }: Database, count: number): Promise<number> {
-  const where = { usedAt: null }
+/**
+ * Deletes the oldest documents that no token was issued for, and otherwise those not used for a week; returns the count. Keeps
+ * new ones, which a user may be about to allow.
+ */
+export async function dropUnused({ prisma }: Database, count: number, now: number): Promise<number> {
+  const where = {
+    OR: [
+      { usedAt: null, fetchedAt: { lt: BigInt(now - spared.unused) } },
+      { usedAt: { lt: BigInt(now - spared.used) } },
+    ],
+  }
   const rows = await prisma.oauthClientDocument.findMany({
     where,
-    orderBy: { expiresAt: 'asc' },
+    orderBy: [{ usedAt: { sort: 'asc', nulls: 'first' } }, { expiresAt: 'asc' }],
     take: count,
     select: { id: true },
   })

@@ -41,12 +41,13 @@ const withoutReason = ({ key, detail }: DocumentRefused): DocumentRefused =>
 
 /**
  * Answers errors of authorization requests with a page instead of a redirect to a client that nobody registered, because
- * otherwise anyone could use svc to redirect to a host of theirs (RFC 9700 section 4.11.2). After the user decided, svc
- * redirects.
+ * otherwise anyone could use svc to redirect to a host of theirs (RFC 9700 section 4.11.2). svc redirects only after the user
+ * denied the request.
  */
 export function keepErrorsFromDocumentClients(provider: Provider, registry: Registry): void {
   provider.on('authorization.error', ({ oidc }, error) => {
-    if (oidc.route === 'authorization' && registry.isDocument(oidc.client?.clientId)) error.allow_redirect = false
+    const isDecision = oidc.route === 'resume' && error.error === 'access_denied'
+    if (!isDecision && registry.isDocument(oidc.client?.clientId)) error.allow_redirect = false
   })
 }
 

@@ -125,8 +125,10 @@ const clearer: Readonly<Record<string, string>> = {
 /** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
 export const renderError = (registry: Registry) => (ctx: KoaContextWithOIDC, out: ErrorOut) => {
   const { request } = requestFactsOf(ctx.req)
+  // The library gives errors that redirect the status 303.
+  const status = Math.max(ctx.status, 400)
   if (!isSeen(request)) {
-    respondWithError(ctx, out, ctx.status)
+    respondWithError(ctx, out, status)
     return
   }
   const text = textsOf(request)
@@ -140,8 +142,7 @@ export const renderError = (registry: Registry) => (ctx: KoaContextWithOIDC, out
     requestId: request.id,
     homeHref: startPage(request.server.config.current()),
   }
-  // The library gives errors that redirect the status 303.
-  respondWithPage(ctx, 'error', data, Math.max(ctx.status, 400))
+  respondWithPage(ctx, 'error', data, status)
 }
 
 /** The redirect URI with an error (RFC 6749 section 4.1.2.1), or null if the request has no valid redirect URI. */

@@ -105,10 +105,12 @@ export class Workloads {
         file === null ? {} : { ca: readFileSync(file) },
       )(input, init)
     }
+    const isElsewhere = one.jwks_uri !== null || ![null, platform.issuer].includes(one.issuer)
     const location = {
       issuer: issuerOf(one),
       jwksUri: one.jwks_uri ?? (one.issuer === null ? (platform.jwksUri ?? null) : null),
-      tokenFile: one.token_file ?? existing(platform.tokenFile),
+      // The token of svc's own pod is for its own cluster.
+      tokenFile: one.token_file ?? (isElsewhere ? null : existing(platform.tokenFile)),
     }
     const made = new IssuerKeys(location, tracedFetch(fetch, tracing, false), () => clock.now())
     this.#keys.set(one, made)

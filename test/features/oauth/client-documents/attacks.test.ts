@@ -121,7 +121,10 @@ t.test('follows a document that changes between the consent and the token', asyn
   await renew({})
   travel(svc, hour - 2 * second)
   const code = await codeOf(ada, asks(client_id))
-  host.serve(path, { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.jwk] } })
+  host.serve(path, {
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks: { keys: [{ ...key.jwk, ext: true, exp: 4e9 }] },
+  })
   travel(svc, 3 * second)
   t.equal((await redeem(svc, code, { client_id })).json().error, 'invalid_client', 'it now authenticates by a key')
   t.equal((await redeem(svc, code, await assertion(key, client_id))).statusCode, 200)

@@ -81,6 +81,7 @@ t.test('refuses documents that are not valid, and says why', async (t) => {
     [{ jwks: 'x' }, /jwks must be an object/],
     [{ jwks: {} }, /jwks must have at most 20 keys/],
     [{ jwks: { keys: [{ kty: { a: {} } }] } }, /jwks must have at most 20 keys/],
+    [{ jwks: { keys: [{ kty: 'EC', x: [{}] }] } }, /jwks must have at most 20 keys/],
     [{ jwks: { keys: Array(21).fill({ kty: 'EC' }) } }, /jwks must have at most 20 keys/],
     [
       { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'oct', k: 'AAAA' }] } },

@@ -1,7 +1,7 @@
 // engine: none
 import t, { type Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
-import { day, minute } from '../../../support/clock.ts'
+import { day, hour, minute } from '../../../support/clock.ts'
 import { DocumentHost, loopback, openTo } from '../../../support/document-host.ts'
 import { Person, pkce, response, verifier } from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
@@ -43,7 +43,9 @@ t.test('compares the host of a client_id only, on every port unless the entry ha
   for (const id of ids) {
     t.equal(await outcome({ blocked_hosts: ['localhost'] }, id), 'Error', `${id}, all ports`)
     t.equal(await outcome({ blocked_hosts: [`localhost:${host.port}`] }, id), 'Error', `${id}, this port`)
-    t.equal(await outcome({ blocked_hosts: ['localhost:1'] }, id), 'Sign in', `${id}, another port`)
+    for (const port of [1, 80, 443]) {
+      t.equal(await outcome({ blocked_hosts: [`localhost:${port}`] }, id), 'Sign in', `${id}, port ${port}`)
+    }
     t.equal(await outcome({ allowed_hosts: ['localhost'] }, id), 'Sign in', `${id}, allowed`)
   }
 })
@@ -65,14 +67,24 @@ t.test('replaces the oldest unused documents when there are too many', async (t)
   const { host, svc, ada } = await start(t)
   const { prisma } = svc.database
   const at = BigInt(svc.clock.now())
-  const row = { document: '{}', fetchedAt: at, freshUntil: at, expiresAt: at }
+  const row = { document: '{}', fetchedAt: at - BigInt(hour), freshUntil: at, expiresAt: at }
   const used = { ...row, id: 'https://used.example/c', usedAt: at }
+  const fresh = { ...row, id: 'https://fresh.example/c', fetchedAt: at }
   const unused = Array.from({ length: 20_000 }, (_, index) => ({ ...row, id: `https://a.example/${index}` }))
-  await prisma.oauthClientDocument.createMany({ data: [used] })
+  await prisma.oauthClientDocument.createMany({ data: [used, fresh] })
   await prisma.oauthClientDocument.createMany({ data: unused })
   t.equal((await ada.authorize(asks(host.serve('/client.json')))).page, 'Authorize')
-  t.equal(await prisma.oauthClientDocument.count(), 20_001 - 100 + 1)
-  t.ok(await prisma.oauthClientDocument.findUnique({ where: { id: used.id } }), 'not those that are in use')
+  t.equal(await prisma.oauthClientDocument.count(), 20_002 - 100 + 1)
+  const kept = await prisma.oauthClientDocument.count({ where: { id: { in: [used.id, fresh.id] } } })
+  t.equal(kept, 2, 'not those that are in use or new')
+  await prisma.oauthClientDocument.updateMany({ data: { usedAt: at } })
+  await prisma.oauthClientDocument.createMany({
+    data: Array.from({ length: 200 }, (_, index) => ({ ...used, id: `${used.id}${index}` })),
+  })
+  t.equal((await ada.authorize(asks(host.serve('/second.json')))).page, 'Error', 'all are in use')
+  travel(svc, 8 * day)
+  await ada.signIn()
+  t.equal((await ada.authorize(asks(host.serve('/third.json')))).page, 'Authorize', 'those not used for a week')
 })
 
 t.test('uses its copy when it may not ask a host, however old the copy is', async (t) => {
@@ -160,7 +172,7 @@ t.test('does not tell visitors in production how private hosts answer', async (t
 })
 
 t.test('shows errors of every kind of request before an app receives them', async (t) => {
-  const { host, svc } = await start(t)
+  const { host, svc, ada } = await start(t, { scopes: ['openid', 'orders:read'] })
   const client_id = host.serve('/client.json')
   const visitor = new Person(svc, 'eve@example.com')
   const pushed = await post(svc, '/oauth/par', asks(client_id, { prompt: 'none' }))
@@ -186,6 +198,24 @@ t.test('shows errors of every kind of request before an app receives them', asyn
     t.match([page, out, answer.statusCode], ['Error', null, 400], name)
     t.notMatch(answer.body, /<form[^>]+127/, name)
   }
+  const json = await svc.app.inject(`/oauth/authorize?${new URLSearchParams(asks(client_id, { prompt: 'none' }))}`)
+  t.match([json.statusCode, json.json()], [400, { error: 'login_required' }], 'without a browser')
+  const claims = JSON.stringify({ id_token: { acr: { essential: true, value: 'none' } } })
+  const unmet = { scope: 'openid orders:read', claims }
+  for (const mode of ['query', 'form_post']) {
+    const { page, out } = await ada.authorize(asks(client_id, { ...unmet, response_mode: mode }))
+    t.same([page, out], ['Error', null], 'a requirement that no user can meet')
+  }
   const other = await visitor.authorize(asks(client_id, { prompt: 'none', redirect_uri: 'http://127.0.0.1/other' }))
   t.notMatch(other.answer.body, 'Back to', 'no link to a redirect URI that is not valid')
+})
+
+t.test('drops nested members beside the keys of a client', async (t) => {
+  const { host, svc } = await start(t)
+  const deep = `${'['.repeat(4_000)}${']'.repeat(4_000)}`
+  const client_id = `${host.origin()}/deep.json`
+  const body = `{"client_id":"${client_id}","redirect_uris":["${loopback}"],"jwks":{"keys":[],"x":${deep}}}`
+  host.answer('/deep.json', (_, reply) => void reply.setHeader('content-type', 'application/json').end(body))
+  t.equal(await from(svc, client_id, '198.51.100.1'), 303)
+  t.notMatch((await svc.database.prisma.oauthClientDocument.findFirstOrThrow()).document, '[[')
 })

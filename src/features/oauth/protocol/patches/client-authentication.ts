@@ -77,7 +77,8 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     const { ctx } = Provider
     const client = await find(id).catch((error: unknown) => {
       // A sign-out ends the session of every client, also of one whose document the library no longer accepts.
-      if (registry.isDocument(id) && ctx?.oidc.route.startsWith('end_session')) return undefined
+      const isRejected = error instanceof errors.InvalidClient || error instanceof errors.InvalidClientMetadata
+      if (isRejected && registry.isDocument(id) && ctx?.oidc.route.startsWith('end_session')) return undefined
       throw error
     })
     if (ctx && authenticating.has(ctx.oidc.route) && !ctx.oidc.client) {

@@ -39,12 +39,18 @@ export function renewClientKeys(provider: Provider, clock: Clock): void {
     const isKnown = kid === undefined || [...keys].some((key) => key.kid === kid)
     const now = clock.now()
     const last = fetchedAt.get(keys)
-    if ((isKnown && keys.fresh()) || (last !== undefined && now - last < pause * 1000)) return keys.lock
-    fetchedAt.set(keys, now)
-    keys.freshUntil = 0
+    if ((isKnown && keys.fresh()) || (last !== undefined && now - last < pause * 1000)) {
+      return keys.lock?.catch(() => undefined)
+    }
+    // A key may be new just after the first fetch.
+    if (keys.freshUntil !== undefined) {
+      fetchedAt.set(keys, now)
+      keys.freshUntil = 0
+    }
     try {
       await keys.refresh()
     } catch {
+      fetchedAt.set(keys, now)
       // The existing keys continue to work while the client's server is unavailable.
       keys.freshUntil = Math.floor(Date.now() / 1000) + pause
     }
