@@ -1,10 +1,12 @@
 import os
+from urllib.parse import urlsplit
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.routes import build_resource_metadata_url
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.middleware import Middleware
 
@@ -37,7 +39,9 @@ def create_order() -> str:
     return f"created by {get_access_token().subject}"
 
 
-app = server.streamable_http_app(stateless_http=True, json_response=True)
+# The SDK answers 421 to requests for other hosts.
+security = TransportSecuritySettings(allowed_hosts=[urlsplit(AUDIENCE).netloc, "127.0.0.1:*"])
+app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
 # Last, so that it runs after the token was verified.
 app.user_middleware.append(Middleware(GuardTools, METADATA_URL, {"create_*": "orders:write"}))
 

@@ -207,7 +207,7 @@ const client = entry('One OAuth client.', {
         scopes: list(text({ description: 'A scope.' }), {
           minItems: 1,
           example: ['orders:read'],
-          description: 'The scopes of its tokens, of those that the exchanged token has too.',
+          description: "The scopes that its tokens may have. A token gets only those that the user's token has too.",
         }),
         max_ttl: duration({ default: '5m', max: '1d', description: 'The longest lifetime of its tokens.' }),
         apis: nullable(
@@ -229,7 +229,7 @@ const client = entry('One OAuth client.', {
   ),
   allow_private_addresses: flag({
     default: false,
-    description: 'Whether jwks_uri and backchannel_logout_uri may be on private addresses.',
+    description: 'Whether jwks_uri, backchannel_logout_uri and the issuers in federated may be on private addresses.',
   }),
 })
 

@@ -130,6 +130,6 @@ export const federated = list(
     default: [],
     entries: examples,
     description:
-      'Tokens of platforms such as GitHub Actions or Kubernetes by which the client authenticates in place of a secret (RFC 7523, with the workload as subject).',
+      'Lets the client authenticate with the token of its platform, such as GitHub Actions or Kubernetes, instead of a secret (RFC 7523). docs/workloads.md explains it, and config/reference.yaml has all keys.',
   },
 )
