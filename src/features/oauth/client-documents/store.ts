@@ -114,6 +114,8 @@ export async function listUsedClients({ prisma }: Database, take: number): Promi
 
 /** Returns a client that got tokens; null for any other. */
 export async function findUsedClient({ prisma }: Database, id: string): Promise<UsedClient | null> {
+  // Every client has a normalized URL. Other texts may have characters that PostgreSQL rejects.
+  if (URL.parse(id)?.href !== id) return null
   const row = await prisma.oauthClientDocument.findUnique({ where: { id, usedAt: { not: null } } })
   return row && { document: documentOf(row.document), usedAt: new Date(Number(row.usedAt)) }
 }

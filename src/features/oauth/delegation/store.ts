@@ -78,4 +78,6 @@ export async function allowDelegation(tx: Tx, userId: number, clientId: string):
 
 /** Returns whether an agent acted for a user before. */
 export const isKnown = async (tx: Tx, userId: number, clientId: string): Promise<boolean> =>
+  // PostgreSQL stores no text with this character.
+  !clientId.includes('\0') &&
   (await tx.oauthDelegation.findUnique({ where: keyOf(userId, clientId), select: { clientId: true } })) !== null

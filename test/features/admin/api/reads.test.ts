@@ -66,6 +66,7 @@ t.test('shows users, credentials, events, clients and keys', async (t) => {
       '/users/999/sessions',
       '/clients/x',
       '/clients/%00',
+      '/clients/https%3A%2F%2Fapp.example%2F%00',
       '/nothing',
     ]) {
       t.equal(await status(path), 404, path)

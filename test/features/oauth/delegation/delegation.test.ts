@@ -218,7 +218,14 @@ t.test('lists and ends agents over HTTP, only those of the user', async (t) => {
   t.same((await eve.get('/oauth/agents')).json(), [])
   t.equal((await eve.delete('/oauth/agents/assistant')).statusCode, 404)
   t.equal((await eve.put('/oauth/agents/assistant')).statusCode, 404)
-  t.equal((await browser.delete('/oauth/agents/nobody')).statusCode, 404)
+  for (const unknown of ['nobody', '%00', '%ED%A0%80', 'a'.repeat(255)]) {
+    const answers = [await browser.delete(`/oauth/agents/${unknown}`), await browser.put(`/oauth/agents/${unknown}`)]
+    t.same(
+      answers.map(({ statusCode }) => statusCode),
+      [404, 404],
+      unknown,
+    )
+  }
   t.equal((await browser.delete('/oauth/agents/assistant')).statusCode, 204)
   t.equal((await browser.delete('/oauth/agents/assistant')).statusCode, 204, 'twice')
   t.match((await browser.get('/oauth/agents')).json(), [{ ended_at: /^20/ }])
