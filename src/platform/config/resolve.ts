@@ -24,6 +24,10 @@ export function resolveConfig(settings: Settings, cwd: string, placeOf: PlaceOf)
       secure: settings.session.secure === 'auto' ? url.protocol === 'https:' : settings.session.secure,
     },
     cors: { ...settings.cors, origins: settings.cors.origins?.map(originOf) ?? null },
+    passwords: {
+      ...settings.passwords,
+      breached: { file: settings.passwords.breached.file && absolute(cwd, settings.passwords.breached.file) },
+    },
     mail: resolveMail(settings.mail, cwd, development),
     audit: {
       ...settings.audit,

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import { isBreached } from '../crypto/breached-passwords.ts'
 import { canonicalPassword } from '../crypto/canonical-password.ts'
 import { validationFailed } from '../errors.ts'
 import { isCommonPassword } from './common-passwords.ts'
@@ -12,7 +13,7 @@ export function requireNewPassword(password: string, config: Config): void {
 /** Returns Laravel's messages for violations of `passwords` in the configuration. Lengths count code points. */
 export function newPasswordErrors(typed: string, confirmation: unknown, { passwords }: Config): string[] {
   const password = canonicalPassword(typed)
-  const { min_length: min, max_length: max, block_common } = passwords
+  const { min_length: min, max_length: max, block_common, breached } = passwords
   const length = [...password].length
   return [
     ...(length < min ? [`The password field must be at least ${min} characters.`] : []),
@@ -20,7 +21,7 @@ export function newPasswordErrors(typed: string, confirmation: unknown, { passwo
     ...(typeof confirmation === 'string' && canonicalPassword(confirmation) === password
       ? []
       : ['The password field confirmation does not match.']),
-    ...(block_common && isCommonPassword(password)
+    ...((block_common && isCommonPassword(password)) || (breached.file !== null && isBreached(breached.file, password))
       ? ['The given password has appeared in a data leak. Please choose a different password.']
       : []),
   ]

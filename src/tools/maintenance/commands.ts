@@ -47,6 +47,21 @@ export const dataCommands = [
     run: async (terminal, { options: { json } }) => (await import('./secret-check.ts')).checkSecrets(terminal, json),
   }),
   terminalCommand({
+    name: 'passwords:index',
+    summary: 'Make an index of leaked passwords for passwords.breached.file',
+    details:
+      'Reads a list of SHA-1 hashes in their order, one in each line, as the downloader of Have I Been Pwned writes it (haveibeenpwned-downloader). What follows a colon is ignored. Writes eight bytes for each hash, and replaces the index when it is complete, so that a running svc can use it at once.',
+    arguments: [
+      { name: 'list', required: true, description: 'The file with the list' },
+      { name: 'index', required: true, description: 'The index to write' },
+    ],
+    options: { passwords: { description: 'The list contains passwords, in any order, instead of hashes' } },
+    run: async ({ print }, { arguments: [list = '', index = ''], options: { passwords = false } }) => {
+      const { indexPasswords } = await import('./breached-passwords.ts')
+      print(`Indexed ${await indexPasswords(list, index, passwords)} passwords in ${index}.`)
+    },
+  }),
+  terminalCommand({
     name: 'backup',
     summary: 'Back up the embedded database while svc runs',
     details:

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { breachedIndexProblem } from '../../crypto/breached-passwords.ts'
 import { problemOf } from '../../languages/messages.ts'
 import { featureCookies } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
@@ -20,6 +21,7 @@ export const sectionChecks: readonly Check[] = [
   cookiePrefixesAreHonoured,
   cookiesAreNoOthers,
   passwordLengthsFit,
+  breachedIndexIsReadable,
   linkPlaceholdersExist,
   templateDirectoriesExist,
   defaultLanguageIsOffered,
@@ -92,6 +94,11 @@ function passwordLengthsFit({ passwords }: Config, report: Report): void {
     ['passwords', 'max_length'],
     `must be at least passwords.min_length, ${passwords.min_length} (found ${passwords.max_length})`,
   )
+}
+
+function breachedIndexIsReadable({ passwords: { breached } }: Config, report: Report): void {
+  const problem = breached.file === null ? null : breachedIndexProblem(breached.file)
+  if (problem !== null) report(['passwords', 'breached', 'file'], `${problem} (found "${breached.file}")`)
 }
 
 const PLACEHOLDERS = {

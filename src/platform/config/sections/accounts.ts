@@ -68,6 +68,15 @@ export const accountSections = {
       default: true,
       description: 'Whether to reject passwords known from data leaks, which attackers try first.',
     }),
+    breached: section('Your own list of leaked passwords. svc asks no other service.', {
+      file: nullable(
+        text({
+          example: '/var/lib/svc/breached.index',
+          description:
+            'An index of leaked passwords, which svc rejects as new ones. "svc passwords:index" makes it of a list, such as that of Have I Been Pwned. A new file takes effect without a reload.',
+        }),
+      ),
+    }),
     confirm_timeout: duration({ default: '3h', description: 'How long a password confirmation is valid.' }),
     reset_expires: duration({ default: '60m', max: '36500d', description: 'How long a reset link is valid.' }),
     reset_throttle: duration({
