@@ -8,7 +8,7 @@ export interface AccessPageData {
       /** Target of the form that disconnects it. */
       action: string
       name: string
-      /** What a client that nobody registered calls itself. */
+      /** The name that an unregistered client gives itself. */
       claim: string | null
       /** What it may do, in words. */
       scopes: readonly string[]

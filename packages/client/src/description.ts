@@ -2779,9 +2779,9 @@ export interface components {
         AuthorizedClient: {
             /** @description The client id. */
             id: string;
-            /** @description The name for people; the host of a client that nobody registered. */
+            /** @description The name for people. For an unregistered client, its host. */
             name: string;
-            /** @description What a client that nobody registered calls itself. Null for registered clients. */
+            /** @description The name that an unregistered client gives itself. Null for registered clients. */
             claimed_name: string | null;
         };
         BeginProviderFlowRequest: {

@@ -50,22 +50,21 @@ function reject(response: ServerResponse, error: unknown, next: (error?: unknown
   else next(error)
 }
 
+function checkTools({ checkBody }: tools.ToolRequirement, caller: Caller, { method, body, headers }: Incoming) {
+  if (tools.isWithoutBody(method, body)) return null
+  // The body of a JSON request is undefined only without a parser, which checkBody() reports.
+  const isJson = /json/i.test(headers['content-type'] ?? '')
+  return checkBody(caller, isJson ? body : (body ?? null))
+}
+
 function middlewareFor(requirement: requirements.Requirement | tools.ToolRequirement): Middleware {
-  return ({ caller, method, body, headers }, response, next) => {
+  return (request, response, next) => {
+    const { caller } = request
     if (!(caller instanceof Caller)) {
       return next(new Error('The guard of svc did not authenticate this request. Use guard() first.'))
     }
     try {
-      const isSkipped = 'checkBody' in requirement && tools.isWithoutBody(method, body)
-      const error = isSkipped
-        ? null
-        : 'checkBody' in requirement
-          ? // Without a parser, the body of a JSON request is undefined too.
-            requirement.checkBody(
-              caller,
-              body === undefined && !/json/i.test(headers['content-type'] ?? '') ? null : body,
-            )
-          : requirement(caller)
+      const error = 'checkBody' in requirement ? checkTools(requirement, caller, request) : requirement(caller)
       if (error === null) next()
       else reject(response, error, next)
     } catch (error) {

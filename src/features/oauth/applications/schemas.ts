@@ -50,9 +50,9 @@ export const Authorization = Type.Object(
     client: Type.Object(
       {
         id: Type.String({ description: 'The client id.' }),
-        name: Type.String({ description: 'The name for people; the host of a client that nobody registered.' }),
+        name: Type.String({ description: 'The name for people. For an unregistered client, its host.' }),
         claimed_name: Type.Union([Type.String(), Type.Null()], {
-          description: 'What a client that nobody registered calls itself. Null for registered clients.',
+          description: 'The name that an unregistered client gives itself. Null for registered clients.',
         }),
       },
       { title: 'AuthorizedClient', description: 'An application.' },

@@ -6,7 +6,7 @@ import type { OutboundFetch } from '../../../platform/http/outbound.ts'
 import { budgetOfPeer } from '../../../platform/http/peer-budget.ts'
 import { tooManyRequests } from '../../../platform/limits/too-many-requests.ts'
 import { type ClientDocument, clientMetadata, readDocument } from './document.ts'
-import { DocumentRefused } from './document-refused.ts'
+import { DocumentRefused, invalidDocument } from './document-refused.ts'
 import { fetchDocument, HostIsDown, LimitReached } from './fetch-document.ts'
 import { type DocumentPolicy, hostOf } from './policy.ts'
 import {
@@ -172,5 +172,5 @@ export class ClientDocuments {
 
 function refuseMetadata(error: unknown): never {
   const told = error instanceof Error && 'error_description' in error ? String(error.error_description) : String(error)
-  throw new DocumentRefused(`the metadata document of the client is not valid: ${told}`)
+  throw invalidDocument(told)
 }

@@ -16,3 +16,7 @@ export class DocumentRefused extends Error {
     this.detail = detail
   }
 }
+
+/** Returns the error for a document that is not valid, with the configuration key that would change this. */
+export const invalidDocument = (reason: string, key: string | null = null): DocumentRefused =>
+  new DocumentRefused(`the metadata document of the client is not valid: ${reason}`, { key })

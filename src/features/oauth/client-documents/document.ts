@@ -1,6 +1,6 @@
 import type { ClientMetadata } from 'oidc-provider'
 import { isVisible, withoutControls } from '../../../platform/http/formats.ts'
-import { DocumentRefused } from './document-refused.ts'
+import { invalidDocument as refused } from './document-refused.ts'
 import { hostOf, isHostListed } from './policy.ts'
 
 /** The members of a metadata document that svc reads (RFC 7591 section 2). */
@@ -50,9 +50,6 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 
 /** Maximum number of characters of the name on pages. */
 const maxName = 60
-
-const refused = (reason: string, key: string | null = null) =>
-  new DocumentRefused(`the metadata document of the client is not valid: ${reason}`, { key })
 
 /** Checks the members that svc reads, and drops all others. Throws `DocumentRefused`. */
 export function readDocument(id: string, members: Readonly<Record<string, unknown>>): ClientDocument {

@@ -1,5 +1,5 @@
 import type { OutboundFetch } from '../../../platform/http/outbound.ts'
-import { DocumentRefused } from './document-refused.ts'
+import { DocumentRefused, invalidDocument as refused } from './document-refused.ts'
 
 /** A fetched document. */
 export interface FetchedDocument {
@@ -44,9 +44,6 @@ export async function fetchDocument(fetch: OutboundFetch, id: string, maxSize: n
   }
   return { members: membersOf(body.toString()), maxAge: maxAgeOf(response.headers.get('cache-control')) }
 }
-
-const refused = (reason: string, key: string | null = null) =>
-  new DocumentRefused(`the metadata document of the client is not valid: ${reason}`, { key })
 
 function membersOf(text: string): Record<string, unknown> {
   let members: unknown

@@ -28,7 +28,7 @@ export class DocumentPolicy {
 
   /** Tests for the URL of a document that the configuration accepts. */
   accepts(id: string): boolean {
-    return this.#settings.enabled && isDocumentUrl(id) && this.refusal(id) === null
+    return isDocumentUrl(id) && this.refusal(id) === null
   }
 
   /** Returns why svc refuses a client_id that looks like the URL of a document; null if it does not. */

@@ -25,7 +25,7 @@ const spared = { unused: 900_000, used: 7 * 86_400_000 }
 
 const documentOf = (text: string): ClientDocument => JSON.parse(text)
 
-/** Returns the document of a client, unless its host is blocked; null without one. */
+/** Returns the stored document of a client; null without one. */
 export async function findDocument({ prisma }: Database, id: string): Promise<StoredDocument | null> {
   const row = await prisma.oauthClientDocument.findUnique({ where: { id } })
   return (

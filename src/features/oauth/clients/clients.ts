@@ -118,10 +118,12 @@ export class Registry {
     const { scopes } = this.documents
     const identity = servedScopes.filter((scope) => scopes.includes(scope))
     const forDocuments = { scopes: [...scopes], audience: null, access_token_ttl: null, identity }
-    this.#documentTargets = targetsOf(config, forDocuments).map((target) => ({
+    const withAllowedClaims = (target: Targets[number]) => ({
       ...target,
       claims: target.claims.filter((claim) => scopes.includes(scopeOfUserClaim(claim))),
-    })) as unknown as Targets
+    })
+    const [own, ...others] = targetsOf(config, forDocuments)
+    this.#documentTargets = [withAllowedClaims(own), ...others.map(withAllowedClaims)]
     this.#otherTargets = targetsOf(config, undefined)
     this.#audiences = new Set([
       ...[...this.#targets.values(), this.#otherTargets].map(([own]) => own.audience),

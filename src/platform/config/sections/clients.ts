@@ -209,7 +209,7 @@ const client = entry('One OAuth client.', {
           example: ['orders:read'],
           description: "The scopes that its tokens may have. A token gets only those that the user's token has too.",
         }),
-        max_ttl: duration({ default: '5m', max: '1d', description: 'The longest lifetime of its tokens.' }),
+        max_ttl: duration({ default: '5m', max: '1d', description: 'The maximum lifetime of its tokens.' }),
         apis: nullable(
           list(text({ description: 'The name of an API.' }), {
             minItems: 1,
