@@ -107,7 +107,7 @@ export class ClientDocuments {
       throw new DocumentRefused('no client with this client_id is registered', { detail: 'svc has no document of it' })
     }
     // Before it joins a fetch, so that the limit of one address does not refuse the others.
-    if (!stored && !this.#pending.has(id)) await this.#admit(search.request)
+    if (!stored) await this.#admit(search.request)
     const pending = this.#pending.get(id) ?? this.#begin(search, stored)
     try {
       return await pending
