@@ -1,4 +1,6 @@
+import type { Config } from '../platform/config/schema.ts'
 import type { UserClaim } from '../platform/config/sections/user-claims.ts'
+import { groupsOf } from './groups.ts'
 import type { User } from './user.ts'
 
 /**
@@ -7,14 +9,16 @@ import type { User } from './user.ts'
  */
 export function claimsAbout(
   user: User,
+  config: Pick<Config, 'groups'>,
   names: readonly UserClaim[],
-): Partial<Record<UserClaim, string | number | boolean>> {
+): Partial<Record<UserClaim, string | number | boolean | readonly string[]>> {
   const isVerified = user.email_verified_at !== null
   const hasEmail = names.includes('email') && isVerified
   const all = {
     role: user.role,
+    groups: groupsOf(user, config),
     name: user.name,
-    preferred_username: hasEmail ? user.email : String(user.id),
+    preferred_username: user.username,
     updated_at: Math.floor(Date.parse(user.updated_at) / 1000),
     email_verified: isVerified,
   }

@@ -2,6 +2,7 @@ import type { Database, Tx } from '../platform/database/database.ts'
 import { skipIds } from '../platform/database/ids.ts'
 import { type EventContext, recordEvent } from './events.ts'
 import { heldAddresses } from './import.ts'
+import { deriveUsername } from './username.ts'
 
 /** A user of another application, who keeps the id. */
 export interface KeptUser {
@@ -86,6 +87,7 @@ export async function insertKept(
   if (users.length === 0) return
   await tx.user.createMany({ data: [...users] })
   await skipIds(tx, engine, 'users')
+  for (const { id, name } of users) await deriveUsername(tx, { id: Number(id), name })
   for (const { id } of users)
     await recordEvent(tx, origin, { type: 'user_created', userId: Number(id), data: { imported: mark } })
 }

@@ -1,5 +1,7 @@
 import type { Database, Tx } from '../platform/database/database.ts'
+import { type Attributes, withAttributes } from './attributes.ts'
 import { canonicalEmail } from './user.ts'
+import { deriveUsername, giveUsername } from './username.ts'
 
 /** The database, or a transaction. */
 interface Reader {
@@ -14,6 +16,11 @@ export interface ImportedUser {
   role: string
   verified: boolean
   disabled: boolean
+  /** Names of groups that exist. */
+  groups?: readonly string[]
+  /** In its stored form; derived without one. */
+  username?: string | undefined
+  attributes?: Attributes
 }
 
 /** Returns until when an undo link may give each of these addresses back to its former user. */
@@ -42,19 +49,26 @@ export async function takenAddresses(reader: Reader, emails: string[], now: numb
 export async function insertUsers(tx: Tx, users: readonly ImportedUser[], now: number): Promise<Map<string, number>> {
   const date = new Date(now)
   const emails = users.map(({ email }) => canonicalEmail(email))
+  const usernames = new Map(users.map(({ email, username }) => [canonicalEmail(email), username]))
   const taken = await takenAddresses({ prisma: tx }, emails, now)
   const rows = users
-    .map(({ email, name, password, role, verified, disabled }) => ({
+    .map(({ email, name, password, role, verified, disabled, attributes = {} }) => ({
       email: canonicalEmail(email),
       name,
       password,
       role,
+      attributes: withAttributes({}, attributes),
       emailVerifiedAt: verified ? date : null,
       disabledAt: disabled ? date : null,
       createdAt: date,
       updatedAt: date,
     }))
     .filter(({ email }) => !taken.has(email))
-  const created = await tx.user.createManyAndReturn({ data: rows, select: { id: true, email: true } })
+  const created = await tx.user.createManyAndReturn({ data: rows, select: { id: true, email: true, name: true } })
+  for (const { id, email, name } of created) {
+    const wanted = usernames.get(email)
+    if (wanted === undefined) await deriveUsername(tx, { id: Number(id), name })
+    else await giveUsername(tx, Number(id), wanted)
+  }
   return new Map(created.map(({ id, email }) => [email, Number(id)]))
 }

@@ -10,7 +10,8 @@ import type { Invitation as InvitationRow } from '../platform/generated/postgres
 import type { Mail } from '../platform/mail/mail.ts'
 import { isHeldForUndo } from './email-change.ts'
 import { type EventContext, recordEvent } from './events.ts'
-import { canonicalEmail, type User } from './user.ts'
+import { changeGroups, requireGroups, requireRoleIsNoGroup, sortedNames } from './groups.ts'
+import { canonicalEmail, groupList, type User } from './user.ts'
 import { createUser, findUserByEmail, findUserById } from './users.ts'
 
 /** Page that accepts an invitation. */
@@ -28,6 +29,8 @@ export interface Invitation {
   /** Null if the person chooses it. */
   name: string | null
   role: string
+  /** Names of the groups that the account will be in. */
+  groups: readonly string[]
   /** Who invited, such as `user:5` or `client:robot`; null for an operator. */
   inviter: string | null
   /** ISO 8601. */
@@ -38,6 +41,7 @@ interface InvitationRequest {
   email: string
   name: string | null
   role: string
+  groups?: readonly string[]
 }
 
 /**
@@ -73,18 +77,21 @@ export async function createInvitation(
   config: CurrentConfig,
   tx: Tx,
   origin: EventContext,
-  { email, name, role }: InvitationRequest,
+  { email, name, role, groups: asked = [] }: InvitationRequest,
   delivery: 'mail' | 'link' = 'link',
 ): Promise<{ invitation: Invitation; link: string } | null> {
   const { now } = origin
   const address = canonicalEmail(email)
   if ((await findUserByEmail({ prisma: tx }, address)) || (await isHeldForUndo(tx, address, null, now))) return null
+  const groups = sortedNames(asked)
+  await requireGroups({ prisma: tx }, config.current(), groups)
+  await requireRoleIsNoGroup(tx, config.current(), role)
   const { ttl } = config.current().invitations
   const token = randomBytes(32).toString('base64url')
   const expiresAt = now + ttl
   const inviter = origin.actor !== null && hasRight.test(origin.actor) ? origin.actor : null
   const dates = { createdAt: new Date(now), expiresAt: new Date(expiresAt) }
-  const row = { tokenHash: sha256Hex(token), name, role, inviter, ...dates }
+  const row = { tokenHash: sha256Hex(token), name, role, groups: JSON.stringify(groups), inviter, ...dates }
   const { id } = await tx.invitation.upsert({
     where: { email: address },
     create: { email: address, ...row },
@@ -94,7 +101,7 @@ export async function createInvitation(
   await recordEvent(tx, origin, { type: 'user_invited', userId: null, target: `invitation:${id}`, data })
   const dated = { inviter, expires_at: new Date(expiresAt).toISOString() }
   const link = ownLink(config.current(), invitationPageOf(token))
-  return { invitation: { id: Number(id), email: address, name, role, ...dated }, link }
+  return { invitation: { id: Number(id), email: address, name, role, groups, ...dated }, link }
 }
 
 /** An inviter whose right can end: a user or a client. */
@@ -115,11 +122,12 @@ async function mayInvite(
   return found !== null && !found.user.disabled && admin.roles.includes(found.user.role)
 }
 
-const invitationOf = ({ id, email, name, role, inviter, expiresAt }: InvitationRow): Invitation => ({
+const invitationOf = ({ id, email, name, role, groups, inviter, expiresAt }: InvitationRow): Invitation => ({
   id: Number(id),
   email,
   name,
   role,
+  groups: groupList(groups),
   inviter,
   expires_at: expiresAt.toISOString(),
 })
@@ -173,7 +181,7 @@ export async function findInvitation(
  * mailed there. Returns `invalid` if the invitation is no longer valid, and `taken` if the address has an account.
  */
 export async function acceptInvitation(
-  { config }: { config: CurrentConfig },
+  { config, database }: { config: CurrentConfig; database: Pick<Database, 'engine'> },
   tx: Tx,
   origin: EventContext,
   { token, name, password }: { token: string; name: string; password: string | null },
@@ -181,14 +189,16 @@ export async function acceptInvitation(
   const { now } = origin
   const invitation = await findInvitation({ database: { prisma: tx }, config }, token, now)
   if (!invitation) return 'invalid'
-  const { id, email, role } = invitation
+  const { id, email, role, groups } = invitation
   // A conditional delete: of two concurrent requests, one creates the account.
   const { count } = await tx.invitation.deleteMany({ where: { id: BigInt(id), tokenHash: sha256Hex(token) } })
   if (count === 0) return 'invalid'
   const user = await createUser(tx, { name, email, password, role, verified: true, now })
   if (!user) return 'taken'
   await recordEvent(tx, origin, { type: 'registered', userId: user.id, data: { invitation: id } })
-  return user
+  if (groups.length === 0) return user
+  const add = { add: groups, source: 'invitation' } as const
+  return { ...user, groups: await changeGroups(tx, database, origin, config.current(), user.id, add) }
 }
 
 /** Deletes expired invitations. */

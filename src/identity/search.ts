@@ -14,6 +14,7 @@ export interface UserFilter {
   /** Has a linked account at this provider. */
   provider?: string
   role?: string
+  group?: string
   state?: (typeof userStates)[number]
 }
 
@@ -48,6 +49,9 @@ export function searchStatement(engine: Database['engine'], filter: UserFilter, 
   if (filter.state) where.push(states[filter.state])
   if (filter.provider !== undefined) {
     where.push(`id IN (SELECT user_id FROM social_accounts WHERE provider = ${bind(filter.provider)})`)
+  }
+  if (filter.group !== undefined) {
+    where.push(`id IN (SELECT user_id FROM group_memberships WHERE group_name = ${bind(filter.group)})`)
   }
   if (filter.text !== undefined && filter.isInside) {
     const pattern = (text: string) => bind(`%${literal(lowered(text, engine))}%`)

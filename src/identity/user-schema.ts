@@ -6,6 +6,12 @@ export const UserSchema = Type.Object(
   {
     id: Type.Integer({ format: 'int64', description: 'The id of the user. It never changes.' }),
     name: Type.String({ description: 'The full name.' }),
+    username: Type.String({
+      description: 'A short name that is unique. It changes only if the user or an administrator changes it.',
+    }),
+    given_name: Type.Optional(Type.String({ description: 'The given name, if svc knows it.' })),
+    family_name: Type.Optional(Type.String({ description: 'The family name, if svc knows it.' })),
+    picture: Type.Optional(Type.String({ description: 'The URL of a picture, from a linked provider.' })),
     email: Type.String({ description: 'The email address.' }),
     // A type list instead of a union, because the serialiser would validate a union on every response.
     email_verified_at: Type.Unsafe<string | null>({
@@ -19,6 +25,11 @@ export const UserSchema = Type.Object(
       }),
     ),
     role: Type.String({ description: 'The role, which the configuration defines.' }),
+    groups: Type.Unsafe<readonly string[]>({
+      type: 'array',
+      items: { type: 'string' },
+      description: 'The names of the groups, sorted.',
+    }),
     two_factor_enabled: Type.Boolean({ description: 'Whether a second factor is confirmed.' }),
     created_at: Type.String({ format: 'date-time', description: 'When the account was created.' }),
     updated_at: Type.String({ format: 'date-time', description: 'When the account was last changed.' }),
@@ -26,18 +37,37 @@ export const UserSchema = Type.Object(
   { title: 'User', description: 'The signed-in user.' },
 )
 
-const { id, name, email, email_verified_at, pending_email, role, two_factor_enabled, created_at, updated_at } =
-  UserSchema.properties
+const {
+  id,
+  name,
+  username,
+  given_name,
+  family_name,
+  picture,
+  email,
+  email_verified_at,
+  pending_email,
+  role,
+  groups,
+  two_factor_enabled,
+  created_at,
+  updated_at,
+} = UserSchema.properties
 
 /** User JSON for a caller. A third-party client sees only the fields of its scopes. */
 export const SeenUserSchema = Type.Object(
   {
     id,
     name: Type.Optional(name),
+    username: Type.Optional(username),
+    given_name,
+    family_name,
+    picture,
     email: Type.Optional(email),
     email_verified_at: Type.Optional(email_verified_at),
     pending_email,
     role: Type.Optional(role),
+    groups: Type.Optional(groups),
     two_factor_enabled: Type.Optional(two_factor_enabled),
     created_at: Type.Optional(created_at),
     updated_at: Type.Optional(updated_at),
@@ -49,9 +79,10 @@ type Field = keyof typeof UserSchema.properties
 
 /** User fields by scope. */
 const fieldsOfScope: Readonly<Record<string, readonly Field[]>> = {
-  profile: ['name', 'created_at', 'updated_at'],
+  profile: ['name', 'username', 'given_name', 'family_name', 'picture', 'created_at', 'updated_at'],
   email: ['email', 'email_verified_at'],
   roles: ['role'],
+  groups: ['groups'],
 }
 
 /** Returns the user fields that these OpenID scopes allow; all fields for null. */

@@ -2,9 +2,11 @@ import { currentHashes, noPassword } from '../platform/crypto/stored-password.ts
 import type { Database, Tx } from '../platform/database/database.ts'
 import { arrayLiteral } from '../platform/database/statements.ts'
 import type { Prisma } from '../platform/generated/postgresql/client.ts'
+import { type AttributeChanges, type Attributes, withAttributes } from './attributes.ts'
 import { isHeldForUndo } from './email-change.ts'
 import { clearTwoFactor, clearUnconfirmedTwoFactor } from './two-factor.ts'
 import { canonicalEmail, toUser, type User } from './user.ts'
+import { deriveUsername, giveUsername } from './username.ts'
 
 /** A user with the password hash. */
 export interface UserWithPassword {
@@ -20,11 +22,17 @@ export interface NewUser {
   role: string
   verified: boolean
   now: number
+  /** In its stored form. Derived from the name without one. */
+  username?: string | undefined
+  attributes?: Attributes
 }
 
 /** Changes that an administrator can make. */
 export interface UserChanges {
   role?: string
+  /** In its stored form. */
+  username?: string
+  parts?: AttributeChanges
   verified?: true
   disabled?: boolean
   resetTwoFactor?: true
@@ -99,29 +107,38 @@ export async function* eachUser({ prisma }: Database): AsyncGenerator<User> {
 export const hasUsers = async ({ prisma }: Database): Promise<boolean> =>
   (await prisma.user.findFirst({ select: { id: true } })) !== null
 
-/** Creates a user; null if the address is taken. */
+/** Creates a user; null if the address is taken. Throws 422 if the username is. */
 export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewUser): Promise<User | null> {
   const date = new Date(now)
   const address = canonicalEmail(email)
-  const { name, password, role } = rest
+  const { name, password, role, username, attributes = {} } = rest
+  const others = withAttributes({}, attributes)
   if (await isHeldForUndo(tx, address, null, now)) return null
   const verifiedAt = verified ? date : null
   // A single statement: two concurrent requests for one address do not abort a transaction.
   const created = await tx.$executeRaw`
-    INSERT INTO users (name, email, password, role, email_verified_at, created_at, updated_at)
-    VALUES (${name}, ${address}, ${password}, ${role}, ${verifiedAt}, ${date}, ${date})
+    INSERT INTO users (name, email, password, role, attributes, email_verified_at, created_at, updated_at)
+    VALUES (${name}, ${address}, ${password}, ${role}, ${others}, ${verifiedAt}, ${date}, ${date})
     ON CONFLICT (email) DO NOTHING`
   if (created === 0) return null
-  if (!(await isHeldForUndo(tx, address, null, now)))
-    return toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
-  await tx.user.delete({ where: { email: address } })
-  return null
+  if (await isHeldForUndo(tx, address, null, now)) {
+    await tx.user.delete({ where: { email: address } })
+    return null
+  }
+  const user = toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
+  if (username === undefined) return { ...user, username: await deriveUsername(tx, user) }
+  await giveUsername(tx, user.id, username)
+  return { ...user, username }
 }
 
 /** Changes a locked user. The caller revokes the access of a disabled user. */
 export async function updateUser(tx: Tx, user: User, changes: UserChanges, now: number): Promise<User> {
   const data: Prisma.UserUpdateInput = { updatedAt: new Date(now) }
   if (changes.role !== undefined) data.role = changes.role
+  if (changes.parts) data.attributes = withAttributes(user, changes.parts)
+  if (changes.username !== undefined && changes.username !== user.username) {
+    await giveUsername(tx, user.id, changes.username)
+  }
   if (changes.verified && !user.email_verified_at) data.emailVerifiedAt = new Date(now)
   if (changes.disabled !== undefined) data.disabledAt = changes.disabled ? new Date(now) : null
   if (changes.disabled) data.pendingEmail = null

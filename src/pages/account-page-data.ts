@@ -1,4 +1,5 @@
 import type { AccountPageName } from '../platform/config/sections/accounts.ts'
+import type { FormField } from './form-fields.ts'
 import type { PagePart } from './page-part.ts'
 import type { TextName } from './texts.ts'
 
@@ -45,10 +46,14 @@ export interface AccountPageData {
     /** Other ways to confirm. */
     parts: readonly PagePart[]
   }
-  /** Posts `name`. */
+  /** Posts `name`, and those of `fields`. */
   'account-profile': {
     action: string
     name: string
+    /** The fields that the configuration adds, such as `username` where users can change it. */
+    fields: readonly FormField[]
+    /** The username where users chose it and cannot change it; otherwise null. */
+    username: string | null
     email: string
     /** The new address until it is verified; otherwise null. */
     pendingEmail: string | null
@@ -57,6 +62,7 @@ export interface AccountPageData {
     emailHref: string
     /** Page that sends the verification mail again. */
     verifyHref: string
+    groups: readonly { name: string; description: string | null }[]
     errors: FormErrors
   }
   /** Posts `email`. */

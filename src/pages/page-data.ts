@@ -1,6 +1,7 @@
 import type { AccountPageName } from '../platform/config/sections/accounts.ts'
 import type { AccessPageData } from './access-page-data.ts'
 import type { AccountPageData, FormErrors } from './account-page-data.ts'
+import type { FormField } from './form-fields.ts'
 import type { PagePart } from './page-part.ts'
 import type { TextName } from './texts.ts'
 
@@ -27,8 +28,10 @@ export interface PageData extends AccountPageData, AccessPageData {
     action: string
     /** Path of svc to continue to. */
     returnTo: string | null
-    /** The email address entered before. */
+    /** The email address, or the username, that was entered before. */
     email: string
+    /** What users can sign in with. */
+    identifiers: readonly ('email' | 'username')[]
     remember: boolean
     errors: FormErrors
     /** Why the user should sign in, unless it is to use the application. */
@@ -44,12 +47,14 @@ export interface PageData extends AccountPageData, AccessPageData {
     /** Other ways to sign in. */
     parts: readonly PagePart[]
   }
-  /** Posts `name`, `email`, `password`, `remember` and, unless it is null, `return_to`. */
+  /** Posts `name`, `email`, `password`, `remember`, those of `fields` and, unless it is null, `return_to`. */
   register: {
     action: string
     /** Path of svc to continue to. */
     returnTo: string | null
     name: string
+    /** The fields that the configuration adds, such as `username`. */
+    fields: readonly FormField[]
     email: string
     remember: boolean
     errors: FormErrors

@@ -14,6 +14,7 @@ import { formatDate, formatRelative } from '../platform/languages/dates.ts'
 import { directionOf, type Language } from '../platform/languages/languages.ts'
 import { Templates } from '../platform/templates.ts'
 import { destinationAfterForm } from './after-form.ts'
+import type { FormField } from './form-fields.ts'
 import { icon } from './icons.ts'
 import { languageSwitch } from './language-switch.ts'
 import { resendPage, signInPage, startPage } from './links.ts'
@@ -192,6 +193,7 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     passwordTools: () => render('password-tools.eta', shared),
     providerMark: (provider: object) => render('provider-mark.eta', provider),
     formErrors: (errors: FieldErrors) => render('form-errors.eta', { errors }),
+    formFields: (fields: readonly FormField[], errors: FieldErrors) => render('form-fields.eta', { fields, errors }),
     applicationLogo: () => render('application-logo.eta', application),
     applicationLinks: () => render('application-links.eta', { ...shared, ...application }),
   }

@@ -16,6 +16,10 @@ export const eventTypes = [
   'email_change_undone',
   'email_changed',
   'email_verified',
+  'group_created',
+  'group_deleted',
+  'group_member_added',
+  'group_member_removed',
   'invitation_revoked',
   'key_rotated',
   'lockout',
@@ -100,7 +104,7 @@ export const isProven = (type: string): boolean => outcomeOf(type) === 'success'
 
 /** Returns the type of the webhook messages about an event, such as `user.password_changed`. */
 export const messageType = (event: EventType): string =>
-  /^(?:client|key)_/.test(event) ? event.replace('_', '.') : `user.${event.replace(/^user_/, '')}`
+  /^(?:client|group|key)_/.test(event) ? event.replace('_', '.') : `user.${event.replace(/^user_/, '')}`
 
 /**
  * Tests whether an entry of `webhooks[].events` matches an event. The entry is the type of the messages, the name of the

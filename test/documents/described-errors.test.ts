@@ -119,7 +119,8 @@ const provocations: Record<string, Provocation> = {
   'an invalid query or body': {
     status: 422,
     // A provider or a record comes first.
-    except: /^GET \/auth\/\{provider\}\/|(user|account)\/(passkeys|providers)\/\{id\}|^DELETE \/user\/social/,
+    except:
+      /^GET \/auth\/\{provider\}\/|(user|account)\/(passkeys|providers)\/\{id\}|^DELETE \/user\/social|v1\/groups\/\{name\}/,
     settings: { rate_limits: { mail: null } },
     prepare: confirmPassword,
     request: ({ path, parameters }) => {

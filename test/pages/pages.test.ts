@@ -55,6 +55,7 @@ const included = [
   'application-links',
   'application-logo',
   'form-errors',
+  'form-fields',
   'layout',
   'notice',
   'password-tools',

@@ -25,7 +25,7 @@ type Headers = Readonly<Record<string, string>>
 
 /** Calls the admin API with a bearer token. The path begins after `/admin/v1`. */
 export type AdminCall = (
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   body?: object,
   headers?: Headers,

@@ -15,6 +15,12 @@ const profile: AccountPageData['account-profile'] = {
   isVerified: true,
   emailHref: '/account/profile/email',
   verifyHref: '/oauth/verify-email',
+  fields: [],
+  username: 'ada',
+  groups: [
+    { name: 'wiki-editors', description: 'May edit the wiki' },
+    { name: 'on-call', description: null },
+  ],
   errors: {},
 }
 const password: AccountPageData['account-password'] = {
@@ -105,6 +111,12 @@ export const accountStates: Readonly<Record<string, (reply: FastifyReply) => Fas
       isVerified: false,
       emailHref: hostile,
       verifyHref: hostile,
+      fields: [],
+      username: 'ada',
+      groups: [
+        { name: 'wiki-editors', description: 'May edit the wiki' },
+        { name: 'on-call', description: null },
+      ],
       errors: { name: [hostile + long] },
     }),
   'account-email': (reply) =>

@@ -18,6 +18,7 @@ import {
 const login: PageData['login'] = {
   action: '/oauth/login',
   returnTo: null,
+  identifiers: ['email'],
   email: '',
   remember: false,
   errors: {},
@@ -35,9 +36,17 @@ const linkProvider: PageData['link-provider'] = {
   identity: 'ada.lovelace@example.com',
   user: ada,
 }
+const chosenName = {
+  ...{ name: 'username', label: 'Username', value: '', autocomplete: 'nickname', maxLength: 63 },
+  hint: 'Optional. Letters from a to z, digits, periods, hyphens and underscores.',
+}
+const oneField = (value: string, hint: string | null) => ({
+  ...{ name: 'given_name', label: 'Given name', value, hint, autocomplete: 'given-name', maxLength: 255 },
+})
 const register: PageData['register'] = {
   action: '/oauth/register',
   returnTo: null,
+  fields: [],
   name: '',
   email: '',
   remember: false,
@@ -136,6 +145,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
     reply.page('login', {
       action: hostile,
       returnTo: hostile,
+      identifiers: ['email'],
       email: hostile,
       remember: true,
       errors: hostileErrors,
@@ -165,6 +175,13 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
       email: 'ada@example.com',
       remember: true,
       errors: { email: ['The email has already been taken.'] },
+    }),
+  'register-fields': (reply) => reply.page('register', { ...register, fields: [chosenName, oneField('', null)] }),
+  'register-fields-failed': (reply) =>
+    reply.page('register', {
+      ...register,
+      fields: [{ ...chosenName, value: 'ada lovelace' }, oneField(hostile, hostile)],
+      errors: { username: ['The username has already been taken.'] },
     }),
   'register-providers': (reply) => reply.page('register', { ...register, parts: [providersPart(presetButtons)] }),
   'register-hostile': (reply) =>

@@ -18,7 +18,7 @@ export const partner = (client_id: string, more: object = {}) => ({
   secret,
   redirect_uris: [callback],
   grants: ['authorization_code', 'refresh_token', 'password'],
-  scopes: ['orders:read', 'roles'],
+  scopes: ['orders:read', 'roles', 'groups'],
   ...more,
 })
 

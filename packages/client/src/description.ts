@@ -19,6 +19,8 @@ export interface paths {
                     provider?: string;
                     /** @description Only users with this role. */
                     role?: string;
+                    /** @description Only users in this group. */
+                    group?: string;
                     /** @description Only users in this state. */
                     state?: "active" | "disabled" | "verified" | "unverified" | "two_factor";
                     /** @description The `next` of the previous page. */
@@ -235,10 +237,144 @@ export interface paths {
             };
         };
     };
+    "/admin/v1/groups": {
+        /**
+         * List groups
+         * @description Those of the configuration and of the database, by name.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminGroupPage"];
+                    };
+                };
+            };
+        };
+        /**
+         * Create a group
+         * @description 422 if the name is taken, or is that of a role while `groups.include_role` is on.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminCreateGroupRequest"];
+                };
+            };
+            responses: {
+                201: components["responses"]["AdminGroup"];
+            };
+        };
+    };
+    "/admin/v1/groups/{name}": {
+        /**
+         * Show a group
+         * @description With the number of its members.
+         */
+        get: {
+            parameters: {
+                path: {
+                    /** @description The name of the group. */
+                    name: string;
+                };
+            };
+            responses: {
+                200: components["responses"]["AdminGroup"];
+            };
+        };
+        /**
+         * Delete a group, and take all users out of it
+         * @description 422 for a group that the configuration declares. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The name of the group. */
+                    name: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+    };
+    "/admin/v1/groups/{name}/members": {
+        /**
+         * List the members of a group
+         * @description The order is by id. Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+                path: {
+                    /** @description The name of the group. */
+                    name: string;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminGroupMemberPage"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/groups/{name}/members/{id}": {
+        /**
+         * Add a user to a group
+         * @description Also succeeds for a member. Give the reason in the header `Svc-Reason`.
+         */
+        put: {
+            parameters: {
+                path: {
+                    /** @description The name of the group. */
+                    name: string;
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+        /**
+         * Take a user out of a group
+         * @description Ends the membership whatever gave it. A provider that lists the group adds the user again at the next sign-in. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The name of the group. */
+                    name: string;
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+    };
     "/admin/v1/users/import": {
         /**
          * Import users as JSON lines
-         * @description Each line is an object with `email`, `name`, and optionally `role`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; the database can have 5 kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
+         * @description Each line is an object with `email`, `name`, and optionally `role`, `groups` (which must exist), `username`, `given_name`, `family_name`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; the database can have 5 kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
          */
         post: {
             parameters: {
@@ -436,7 +572,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -1211,7 +1347,7 @@ export interface paths {
     "/api/user": {
         /**
          * The signed-in user
-         * @description A third-party OAuth client sees what its scopes allow: `id` always, `name` and the dates with `profile`, `email` and `email_verified_at` with `email`, `role` with `roles`.
+         * @description A third-party OAuth client sees what its scopes allow: `id` always, names, picture and dates with `profile`, `email` and `email_verified_at` with `email`, `role` with `roles`, `groups` with `groups`.
          */
         get: {
             responses: {
@@ -2147,6 +2283,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        AdminCreateGroupRequest: {
+            /** @description The name: up to 100 letters, digits and _ . : @ + -, beginning with a letter or digit. */
+            name: string;
+            /** @description What the group is for. */
+            description?: string | null;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
         AdminCreateUserRequest: {
             /**
              * Format: email
@@ -2162,6 +2306,20 @@ export interface components {
             password?: string | null;
             /** @description The role. By default `registration.role`. */
             role?: string | null;
+            /** @description The names of the groups. They must exist. */
+            groups?: string[];
+            /** @description The username. By default derived from the name. */
+            username?: string | null;
+            /**
+             * Format: name
+             * @description The given name.
+             */
+            given_name?: string | null;
+            /**
+             * Format: name
+             * @description The family name.
+             */
+            family_name?: string | null;
             /** @description Whether the address counts as verified. */
             verified?: boolean;
             /** @description Why, for the audit trail. Without personal data. */
@@ -2228,6 +2386,49 @@ export interface components {
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
         };
+        /** @description A group of users. */
+        AdminGroup: {
+            /** @description The name. */
+            name: string;
+            /** @description What the group is for. */
+            description: string | null;
+            /**
+             * @description Where the group is declared.
+             * @example database
+             * @enum {string}
+             */
+            declared_in: "configuration" | "database";
+            /** @description The number of users in the group. */
+            members: number;
+        };
+        /** @description A user of a group. */
+        AdminGroupMember: {
+            /**
+             * Format: int64
+             * @description The id of the user.
+             */
+            id: number;
+            /** @description The email address. */
+            email: string;
+            /** @description The full name. */
+            name: string;
+            /** @description Why the user is in the group: `admin`, `invitation`, `import`, or `provider:<name>`. */
+            sources: string[];
+        };
+        /** @description A page of records. */
+        AdminGroupMemberPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminGroupMember"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
+        };
+        /** @description A page of records. */
+        AdminGroupPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminGroup"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
+        };
         /** @description The result for each line. */
         AdminImport: {
             /** @description Whether svc only reported what it would do. */
@@ -2271,6 +2472,8 @@ export interface components {
             name: string | null;
             /** @description The role of the account. */
             role: string;
+            /** @description The groups of the account. */
+            groups: string[];
             /** @description Who invited, such as `user:5` or `client:robot`; null for an operator. */
             inviter: string | null;
             /**
@@ -2299,6 +2502,8 @@ export interface components {
             name?: string | null;
             /** @description The role. By default `registration.role`. */
             role?: string | null;
+            /** @description The names of the groups. They must exist. */
+            groups?: string[];
             /** @description Why, for the audit trail. Without personal data. */
             reason?: string | null;
         };
@@ -2457,6 +2662,18 @@ export interface components {
              * @description The new role.
              */
             role?: string;
+            /** @description The username. By default derived from the name. */
+            username?: string | null;
+            /**
+             * Format: name
+             * @description The given name.
+             */
+            given_name?: string | null;
+            /**
+             * Format: name
+             * @description The family name.
+             */
+            family_name?: string | null;
             /**
              * @description Marks the address as verified. `false` is invalid.
              * @example true
@@ -2481,6 +2698,14 @@ export interface components {
             id: number;
             /** @description The full name. */
             name: string;
+            /** @description A short name that is unique. It changes only if the user or an administrator changes it. */
+            username: string;
+            /** @description The given name, if svc knows it. */
+            given_name?: string;
+            /** @description The family name, if svc knows it. */
+            family_name?: string;
+            /** @description The URL of a picture, from a linked provider. */
+            picture?: string;
             /** @description The email address. */
             email: string;
             /**
@@ -2492,6 +2717,8 @@ export interface components {
             pending_email?: string;
             /** @description The role, which the configuration defines. */
             role: string;
+            /** @description The names of the groups, sorted. */
+            groups: string[];
             /** @description Whether a second factor is confirmed. */
             two_factor_enabled: boolean;
             /**
@@ -2516,6 +2743,14 @@ export interface components {
             id: number;
             /** @description The full name. */
             name: string;
+            /** @description A short name that is unique. It changes only if the user or an administrator changes it. */
+            username: string;
+            /** @description The given name, if svc knows it. */
+            given_name?: string;
+            /** @description The family name, if svc knows it. */
+            family_name?: string;
+            /** @description The URL of a picture, from a linked provider. */
+            picture?: string;
             /** @description The email address. */
             email: string;
             /**
@@ -2527,6 +2762,8 @@ export interface components {
             pending_email?: string;
             /** @description The role, which the configuration defines. */
             role: string;
+            /** @description The names of the groups, sorted. */
+            groups: string[];
             /** @description Whether a second factor is confirmed. */
             two_factor_enabled: boolean;
             /**
@@ -2541,6 +2778,18 @@ export interface components {
             updated_at: string;
             /** @description Whether the account is disabled. */
             disabled: boolean;
+            /** @description Why the user is in each group. */
+            memberships: {
+                /** @description The name of the group. */
+                group: string;
+                /** @description Why the user is in it: `admin`, `invitation`, `import`, or `provider:<name>`. */
+                source: string;
+                /**
+                 * Format: date-time
+                 * @description Since when.
+                 */
+                created_at: string;
+            }[];
             /** @description Whether the user can sign in with a password. */
             has_password: boolean;
             /** @description At most 20 passkeys. */
@@ -2700,6 +2949,18 @@ export interface components {
              * @description The full name.
              */
             name: string;
+            /** @description The username, where `users.username` allows it. By default derived from the name. */
+            username?: string | null;
+            /**
+             * Format: name
+             * @description The given name, where `users.name_parts` allows it.
+             */
+            given_name?: string | null;
+            /**
+             * Format: name
+             * @description The family name, where `users.name_parts` allows it.
+             */
+            family_name?: string | null;
             /**
              * Format: email
              * @description The email address. svc sends the verification mail there.
@@ -2866,6 +3127,14 @@ export interface components {
             id: number;
             /** @description The full name. */
             name?: string;
+            /** @description A short name that is unique. It changes only if the user or an administrator changes it. */
+            username?: string;
+            /** @description The given name, if svc knows it. */
+            given_name?: string;
+            /** @description The family name, if svc knows it. */
+            family_name?: string;
+            /** @description The URL of a picture, from a linked provider. */
+            picture?: string;
             /** @description The email address. */
             email?: string;
             /**
@@ -2877,6 +3146,8 @@ export interface components {
             pending_email?: string;
             /** @description The role, which the configuration defines. */
             role?: string;
+            /** @description The names of the groups, sorted. */
+            groups?: string[];
             /** @description Whether a second factor is confirmed. */
             two_factor_enabled?: boolean;
             /**
@@ -2926,6 +3197,8 @@ export interface components {
              * @description The email address of the account.
              */
             email?: string | null;
+            /** @description The username, in place of `email`, where `login.identifiers` lists it. */
+            username?: string | null;
             /** @description The password. */
             password?: string | null;
             /**
@@ -3044,9 +3317,11 @@ export interface components {
              * Format: email
              * @description The email address of the account.
              */
-            email: string;
+            email?: string | null;
+            /** @description The username, in place of `email`, where `login.identifiers` lists it. */
+            username?: string | null;
             /** @description The password. */
-            password: string;
+            password?: string | null;
             /** @description Whether to keep the browser signed in. */
             remember?: boolean;
         };
@@ -3342,6 +3617,18 @@ export interface components {
              * @description The full name.
              */
             name: string;
+            /** @description The username, where `users.username` allows it. By default derived from the name. */
+            username?: string | null;
+            /**
+             * Format: name
+             * @description The given name, where `users.name_parts` allows it.
+             */
+            given_name?: string | null;
+            /**
+             * Format: name
+             * @description The family name, where `users.name_parts` allows it.
+             */
+            family_name?: string | null;
             /**
              * Format: email
              * @description The email address. svc sends the verification mail there.
@@ -3504,6 +3791,18 @@ export interface components {
              * @description The full name.
              */
             name: string;
+            /** @description The username, where `users.username` allows it. By default derived from the name. */
+            username?: string | null;
+            /**
+             * Format: name
+             * @description The given name, where `users.name_parts` allows it.
+             */
+            given_name?: string | null;
+            /**
+             * Format: name
+             * @description The family name, where `users.name_parts` allows it.
+             */
+            family_name?: string | null;
             /**
              * Format: email
              * @description The email address. Send the current one to keep it.
@@ -3519,6 +3818,14 @@ export interface components {
             id: number;
             /** @description The full name. */
             name: string;
+            /** @description A short name that is unique. It changes only if the user or an administrator changes it. */
+            username: string;
+            /** @description The given name, if svc knows it. */
+            given_name?: string;
+            /** @description The family name, if svc knows it. */
+            family_name?: string;
+            /** @description The URL of a picture, from a linked provider. */
+            picture?: string;
             /** @description The email address. */
             email: string;
             /**
@@ -3530,6 +3837,8 @@ export interface components {
             pending_email?: string;
             /** @description The role, which the configuration defines. */
             role: string;
+            /** @description The names of the groups, sorted. */
+            groups: string[];
             /** @description Whether a second factor is confirmed. */
             two_factor_enabled: boolean;
             /**
@@ -3552,6 +3861,12 @@ export interface components {
         };
     };
     responses: {
+        /** @description A group of users. */
+        AdminGroup: {
+            content: {
+                "application/json": components["schemas"]["AdminGroup"];
+            };
+        };
         /** @description A user, as administrators see it. */
         AdminUser: {
             headers: {

@@ -33,6 +33,8 @@ export interface RequestLimit {
 
 const namedLimits = {
   register: { name: 'register', rate: 'register', by: ['caller'] },
+  /** Changes of the username: nobody else gets a former one. */
+  username: { name: 'username', rate: { max: 3, window: 30 * 86_400_000 }, by: ['user'] },
   admin: { name: 'admin', rate: 'admin', by: ['principal'] },
   token: { name: 'token', rate: 'token', by: ['caller'] },
   /** By user and by address, because a user can have many addresses and an address many users. */
@@ -101,12 +103,13 @@ export async function openRequestLimits(
       }),
     )
   }
-  const { register, token, mail, link, admin } = namedLimits
+  const { register, token, mail, link, username, admin } = namedLimits
   const named: Record<NamedLimit, Check[]> = {
     register: checksOf(register),
     token: checksOf(token),
     mail: checksOf(mail),
     link: checksOf(link),
+    username: checksOf(username),
     admin: checksOf(admin),
   }
   app.decorate('countRequest', (request, reply, name) => count(request, reply, named[name]))

@@ -7,32 +7,33 @@ import type { Visit } from '../access/visit.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
 import type { PasswordMatch } from './hashing.ts'
+import type { Identifier } from './identifier.ts'
 import type { Attempt } from './login-limiter.ts'
 import { mailUnlock } from './unlock.ts'
 
-interface Credentials {
-  email: string
+type Credentials = Identifier & {
   password: string
   /** Entry point, for the audit trail. */
   channel: Channel
 }
 
 /**
- * Returns the user of an email address and password, or null. All entry points use this check. Throws 429 after too
+ * Returns the user of an email address or a username, and of the password; null without one. All entry points use this check. Throws 429 after too
  * many failures, and 503 if too many checks are queued.
  */
 export async function authenticate(visit: Visit, credentials: Credentials): Promise<UserWithPassword | null> {
   const { app } = visit
-  const lane = app.loginLimiter.laneOf(visit, credentials.email)
+  const email = await addressOf(visit, credentials)
+  const lane = app.loginLimiter.laneOf(visit, email)
   // First, because rejecting must cost less than the rejected work.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
   // Looks the account up once. The limit does so first if it may know the browser.
   let lookup: Promise<UserWithPassword | null> | undefined
   const find = () => {
-    lookup ??= app.lookups.userByEmail(canonicalEmail(credentials.email))
+    lookup ??= app.lookups.userByEmail(canonicalEmail(email))
     return lookup
   }
-  const attempt = await app.loginLimiter.attempt(visit, credentials.email, credentials.channel, find)
+  const attempt = await app.loginLimiter.attempt(visit, email, credentials.channel, find)
   let found: UserWithPassword | null
   let match: PasswordMatch
   try {
@@ -49,6 +50,15 @@ export async function authenticate(visit: Visit, credentials: Credentials): Prom
   }
   await attempt.succeeded()
   return rehashed(visit, found, { password: credentials.password, match, lane })
+}
+
+/**
+ * Returns the address of the account, under which all attempts count. An unknown username stands for itself: it has no `@`,
+ * so it is the address of nobody, and costs the same work.
+ */
+async function addressOf({ app }: Visit, credentials: Credentials): Promise<string> {
+  if ('email' in credentials) return credentials.email
+  return (await app.lookups.userByUsername(credentials.username))?.email ?? credentials.username
 }
 
 /** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */

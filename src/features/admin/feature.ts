@@ -8,6 +8,7 @@ export const adminFeature = {
       import('./search-commands.ts').then(({ searchCommands }) => searchCommands),
       import('./account-commands.ts').then(({ accountCommands }) => accountCommands),
       import('./credential-commands.ts').then(({ credentialCommands }) => credentialCommands),
+      import('./groups/commands.ts').then(({ groupCommands }) => groupCommands),
       import('./event-commands.ts').then(({ eventCommands }) => eventCommands),
     ])
     return lists.flat()

@@ -1,4 +1,5 @@
 import { type EventContext, recordEvent } from '../../identity/events.ts'
+import { changeGroups } from '../../identity/groups.ts'
 import { heldAddresses, type ImportedUser, insertUsers, takenAddresses } from '../../identity/import.ts'
 import { canonicalEmail } from '../../identity/user.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
@@ -39,6 +40,12 @@ async function importBatch(
         const ids = await insertUsers(tx, users, origin.now)
         for (const userId of ids.values())
           await recordEvent(tx, origin, { type: 'user_created', userId, data: { imported: true } })
+        for (const { email, groups = [] } of users) {
+          const userId = ids.get(canonicalEmail(email))
+          const add = { add: groups, source: 'import' } as const
+          if (userId !== undefined && groups.length > 0)
+            await changeGroups(tx, admin.database, origin, admin.config.current(), userId, add)
+        }
         return ids
       })
     } catch (error) {

@@ -15,6 +15,7 @@ const findOptions = {
   email: { value: 'address', description: 'Only the user with this address' },
   provider: { value: 'provider', description: 'Only users with a linked account at this provider' },
   role: { value: 'role', description: 'Only users with this role' },
+  group: { value: 'group', description: 'Only users in this group' },
   state: { value: 'state', choices: userStates, description: 'Only users in this state' },
   ...pageOptions,
   json: jsonOption,
@@ -24,7 +25,7 @@ async function find(
   context: CommandContext,
   { options, arguments: [text] }: CommandInput<typeof findOptions>,
 ): Promise<void> {
-  const { limit, after = '0', json, inside, email, provider, role, state } = options
+  const { limit, after = '0', json, inside, email, provider, role, group, state } = options
   if (!/^\d{1,15}$/.test(after)) throw new CommandError('--after must be the id of a user.')
   const filter = {
     ...(text?.trim() ? { text: text.trim() } : {}),
@@ -32,6 +33,7 @@ async function find(
     ...(email === undefined ? {} : { email }),
     ...(provider === undefined ? {} : { provider }),
     ...(role === undefined ? {} : { role }),
+    ...(group === undefined ? {} : { group }),
     ...(state === undefined ? {} : { state }),
   }
   const found = await searchUsers(context.database, filter, { after: Number(after), take: limit + 1 })

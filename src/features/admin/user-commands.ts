@@ -9,6 +9,7 @@ import {
 import { originOf, reasonOption } from '../../contract/command-origin.ts'
 import { createInvitation, invite } from '../../identity/invitations.ts'
 import type { User } from '../../identity/user.ts'
+import { requireUsername } from '../../identity/username.ts'
 import { eachUser, type UserChanges } from '../../identity/users.ts'
 import { hashPassword } from '../../platform/crypto/password.ts'
 import type { FieldErrors } from '../../platform/errors.ts'
@@ -28,10 +29,23 @@ function checkPerson(email: string, name: string, errors: FieldErrors = {}): voi
   if (Object.keys(found).length > 0) refuse(found)
 }
 
+/** Reads a list of groups. */
+const namesIn = (text = ''): string[] =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+
+/** The username in the options. */
+const usernameIn = ({ username }: { readonly username?: string }): Promise<{ username?: string }> =>
+  attempt((async () => (username === undefined ? {} : { username: requireUsername(username, 'administrator') }))())
+
 const createOptions = {
   email: { value: 'address', required: true, description: 'The email address' },
   name: { value: 'name', required: true, description: 'The name' },
   role: { value: 'role', description: 'The role. By default registration.role of the configuration' },
+  groups: { value: 'groups', description: 'The groups, separated by commas' },
+  username: { value: 'username', description: 'The username. By default derived from the name' },
   verified: { description: 'Mark the address as verified' },
   ...reasonOption,
 } as const satisfies CommandOptions
@@ -44,9 +58,17 @@ async function create(context: CommandContext, { options }: CommandInput<typeof 
   const typed = await newPassword(context)
   const password = hashPassword(typed)
   const role = options.role?.trim() || context.config.current().registration.role
-  const facts = { name, email, role, password, verified: options.verified === true }
+  const facts = {
+    ...(await usernameIn(options)),
+    name,
+    email,
+    role,
+    groups: namesIn(options.groups),
+    password,
+    verified: options.verified === true,
+  }
   const origin = originOf(context, options)
-  context.print(line(await attempt(context.database.transaction((tx) => addUser(tx, origin, facts)))))
+  context.print(line(await attempt(context.database.transaction((tx) => addUser(context, tx, origin, facts)))))
   warnOfPassword(context, typed)
 }
 
@@ -54,6 +76,7 @@ const inviteOptions = {
   email: { value: 'address', required: true, description: 'The email address' },
   name: { value: 'name', description: 'The name. By default the person chooses it' },
   role: { value: 'role', description: 'The role. By default registration.role of the configuration' },
+  groups: { value: 'groups', description: 'The groups, separated by commas' },
   link: { description: 'Print the link instead of mailing it. The address counts as verified all the same' },
   ...reasonOption,
 } as const satisfies CommandOptions
@@ -63,7 +86,7 @@ async function sendInvitation(context: CommandContext, { options }: CommandInput
   const [name, email] = [options.name?.trim() ?? '', options.email?.trim() ?? '']
   checkPerson(email, name)
   const role = options.role?.trim() || config.current().registration.role
-  const request = { email, name: name || null, role }
+  const request = { email, name: name || null, role, groups: namesIn(options.groups) }
   const origin = originOf(context, options)
   const invited = database.transaction(async (tx) => {
     const created = options.link
@@ -80,6 +103,7 @@ async function sendInvitation(context: CommandContext, { options }: CommandInput
 const updateOptions = {
   ...userOptions,
   role: { value: 'role', description: 'Change the role' },
+  username: { value: 'username', description: 'Change the username. Nobody else gets the former one' },
   verify: { description: 'Mark the address as verified' },
   disable: { description: 'Disable the account, and revoke its sessions, tokens and grants', excludes: 'enable' },
   enable: { description: 'Enable the account. Does not restore what --disable revoked' },
@@ -91,6 +115,7 @@ async function update(context: CommandContext, { options }: CommandInput<typeof 
   if (options.id === undefined && !options.email?.trim()) refuse({ email: ['The email field is required.'] })
   const changes: UserChanges = {
     ...(options.role === undefined ? {} : { role: options.role.trim() }),
+    ...(await usernameIn(options)),
     ...(options.verify ? { verified: true } : {}),
     ...(options.disable || options.enable ? { disabled: options.disable === true } : {}),
     ...(options['reset-two-factor'] ? { resetTwoFactor: true } : {}),

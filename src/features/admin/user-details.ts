@@ -1,5 +1,6 @@
 import { pageOfTokens } from '../../auth/tokens/store.ts'
 import { searchEvents } from '../../identity/event-list.ts'
+import { listMemberships } from '../../identity/groups.ts'
 import type { User } from '../../identity/user.ts'
 import { findUserById } from '../../identity/users.ts'
 import { isPassword } from '../../platform/crypto/stored-password.ts'
@@ -22,8 +23,9 @@ export function liveSessions({ config }: Pick<Admin, 'config'>, now: number) {
 /** A user with credentials, sessions, tokens, links and recent events. Contains no secrets or hashes. */
 export async function userDetails(admin: Pick<Admin, 'config' | 'database'>, user: User, now: number) {
   const { database } = admin
-  const [stored, passkeys, links, sessions, tokens, personal, events] = await Promise.all([
+  const [stored, memberships, passkeys, links, sessions, tokens, personal, events] = await Promise.all([
     findUserById(database, user.id),
+    listMemberships(database, user.id),
     listPasskeys(database, user.id),
     listLinks(database, user.id),
     listSessions(database, user.id, { ...liveSessions(admin, now), current: '' }),
@@ -33,6 +35,7 @@ export async function userDetails(admin: Pick<Admin, 'config' | 'database'>, use
   ])
   return {
     ...user,
+    memberships,
     has_password: isPassword(stored?.password ?? null),
     passkeys: passkeys.slice(0, max),
     linked_accounts: links.slice(0, max).map(({ avatar: _, ...link }) => link),

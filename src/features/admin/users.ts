@@ -3,6 +3,7 @@ import { accountsOf } from '../../auth/accounts.ts'
 import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
 import { unlockAccount } from '../../auth/sign-in/unlock-account.ts'
 import { type EventContext, recordEvent } from '../../identity/events.ts'
+import { changeGroups, requireGroups, requireRoleIsNoGroup } from '../../identity/groups.ts'
 import { heldAddresses } from '../../identity/import.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
@@ -50,12 +51,21 @@ export async function addressTaken(tx: Tx, email: string, now: number): Promise<
   return validationFailed({ email: [until ? heldText(until) : 'The email has already been taken.'] })
 }
 
-/** Creates a user. Throws 422 if the address is taken. */
-export async function addUser(tx: Tx, origin: EventContext, facts: Omit<NewUser, 'now'>): Promise<User> {
+/** Creates a user. Throws 422 if the address is taken, or a group does not exist. */
+export async function addUser(
+  { config, database }: Pick<Admin, 'config' | 'database'>,
+  tx: Tx,
+  origin: EventContext,
+  { groups = [], ...facts }: Omit<NewUser, 'now'> & { groups?: readonly string[] | undefined },
+): Promise<User> {
+  await requireGroups({ prisma: tx }, config.current(), groups)
+  await requireRoleIsNoGroup(tx, config.current(), facts.role)
   const created = await createUser(tx, { ...facts, now: origin.now })
   if (!created) throw await addressTaken(tx, facts.email, origin.now)
   await recordEvent(tx, origin, { type: 'user_created', userId: created.id })
-  return created
+  if (groups.length === 0) return created
+  const add = { add: groups, source: 'admin' } as const
+  return { ...created, groups: await changeGroups(tx, database, origin, config.current(), created.id, add) }
 }
 
 /** Changes a user. Disabling also revokes sessions, tokens and grants. */
@@ -67,6 +77,9 @@ export function changeUser(
   check?: UserCheck,
 ): Promise<User> {
   const change = async (tx: Tx, before: User) => {
+    if (changes.role !== undefined && changes.role !== before.role) {
+      await requireRoleIsNoGroup(tx, admin.config.current(), changes.role)
+    }
     const updated = await updateUser(tx, before, changes, origin.now)
     const data = { changed: Object.keys(changes).join(' ') }
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })

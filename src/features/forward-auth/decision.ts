@@ -66,7 +66,7 @@ export async function decide(request: FastifyRequest, question: Question): Promi
 interface Applied {
   rule: Rule | null
   access: 'deny' | 'authenticated' | 'public'
-  config: Pick<Config, 'registration'>
+  config: Pick<Config, 'registration' | 'groups'>
 }
 
 /** Returns the caller that a rule allows; null under a public rule. Throws the error of the response otherwise. */
@@ -80,7 +80,7 @@ export async function admit(
   const { caller, proof } = await authenticateCaller()
   // The same check as on svc's own routes, because anyone can register with the address of another person.
   if (mustVerifyAddress(config, caller.user)) throw emailUnverified()
-  if (rule) checkRequirements(rule, caller, proof, now)
+  if (rule) checkRequirements(rule, { caller, proof, config }, now)
   return caller
 }
 

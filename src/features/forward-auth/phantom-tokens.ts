@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { hasSignInFor } from '../../auth/access/abilities.ts'
 import type { Caller } from '../../auth/access/caller.ts'
 import { claimsAbout } from '../../identity/claims.ts'
+import { groupsOf } from '../../identity/groups.ts'
 import { cacheSize, RecentMap } from '../../platform/cache.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { randomId } from '../../platform/crypto/random.ts'
@@ -54,6 +55,8 @@ export class PhantomTokens {
 
   #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]): Claims {
     const { user } = caller
+    const config = this.#app.config.current()
+    const groups = user ? groupsOf(user, config) : []
     // Omits scopes that need a stronger sign-in, because the API cannot see how the user signed in.
     const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
     const clientOf = caller.kind === 'machine' ? caller.clientId : undefined
@@ -63,9 +66,10 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
+      ...(groups.length > 0 ? { groups } : {}),
       ...(caller.kind !== 'session' && caller.delegation ? { act: caller.delegation } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
-      ...(user && granted.length > 0 && claims.length > 0 ? claimsAbout(user, claims) : {}),
+      ...(user && granted.length > 0 && claims.length > 0 ? claimsAbout(user, config, claims) : {}),
     }
   }
 }

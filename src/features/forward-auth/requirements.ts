@@ -1,6 +1,8 @@
 import { requireAbilities } from '../../auth/access/abilities.ts'
 import { type Caller, kindOf } from '../../auth/access/caller.ts'
 import type { Authentication } from '../../auth/sign-in/session-listener.ts'
+import { groupsOf } from '../../identity/groups.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../platform/errors.ts'
 import type { Rule } from './rules.ts'
 
@@ -16,10 +18,19 @@ const secondFactorRequired = (): HttpError =>
   new HttpError(403, 'second_factor_required', 'A second factor is required.')
 
 /** Throws 403 or 423 unless the caller satisfies the rule. `now` in Unix milliseconds. */
-export function checkRequirements(rule: Rule, caller: Caller, proof: SessionProof | null, now: number): void {
-  const { credentials, abilities, any_ability, roles, verified } = rule
+export function checkRequirements(
+  rule: Rule,
+  { caller, proof, config }: { caller: Caller; proof: SessionProof | null; config: Pick<Config, 'groups'> },
+  now: number,
+): void {
+  const { credentials, abilities, any_ability, roles, groups, all_groups, verified } = rule
   if (credentials && !credentials.includes(kindOf(caller))) throw forbidden()
   if (roles && !roles.includes(caller.user?.role ?? '')) throw forbidden()
+  if (groups || all_groups) {
+    const own = new Set(caller.user ? groupsOf(caller.user, config) : [])
+    if (groups && !groups.some((name) => own.has(name))) throw forbidden()
+    if (all_groups && !all_groups.every((name) => own.has(name))) throw forbidden()
+  }
   if (abilities) requireAbilities(caller, { all: abilities })
   if (any_ability) requireAbilities(caller, { any: any_ability })
   if (verified && !caller.user?.email_verified_at) throw caller.user ? emailUnverified() : forbidden()

@@ -64,7 +64,7 @@ const forwardAuth: FastifyPluginAsyncTypebox = async (app) => {
     const { caller, api } = found
     const token = caller && api ? await phantoms.tokenFor(caller, api) : null
     if (token !== null) reply.header('authorization', `Bearer ${token}`)
-    return reply.headers(callerHeaders(caller, config.guard)).code(200).send()
+    return reply.headers(callerHeaders(caller, config)).code(200).send()
   }
 
   for (const prefix of app.config.current().compat.prefixes) {

@@ -6,11 +6,13 @@ import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
 import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { renewForPassword, signOut } from '../../auth/sign-in/sign-in.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
+import { chosenParts, nameFields } from '../../identity/chosen-names.ts'
 import { undoLink } from '../../identity/email-change.ts'
 import { recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail } from '../../identity/user.ts'
+import { canonicalUsername, requireUsername, usernameTaken } from '../../identity/username.ts'
 import { setPassword } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { unauthenticated, validationFailed } from '../../platform/errors.ts'
@@ -24,6 +26,7 @@ import { updateProfile } from './store.ts'
 export const ProfileBody = Type.Object(
   {
     name: Type.String({ ...nameField, description: 'The full name.' }),
+    ...nameFields,
     email: emailField('The email address. Send the current one to keep it.'),
   },
   { title: 'UpdateProfileRequest', additionalProperties: false },
@@ -46,7 +49,21 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
 
-/** Changes name and address. 422 if the address is taken, 423 if a new one needs a recent password. */
+/** Returns a new username; undefined to keep the current one. Throws 422 if it cannot be changed, and 429 for too many changes. */
+async function newUsername(request: FastifyRequest, reply: FastifyReply, typed: string | null | undefined) {
+  const app = request.server
+  const { username } = requireUser(request)
+  if (!typed || canonicalUsername(typed) === username) return undefined
+  if (!app.config.current().users.username.editable) {
+    throw validationFailed({ username: ['The username cannot be changed.'] })
+  }
+  const wanted = requireUsername(typed, 'user')
+  if (await app.lookups.userByUsername(wanted)) throw usernameTaken()
+  await app.countRequest(request, reply, 'username')
+  return wanted
+}
+
+/** Changes names and address. 422 if the address is taken, 423 if a new one needs a recent password. */
 export async function changeProfile(request: FastifyRequest, reply: FastifyReply, body: Static<typeof ProfileBody>) {
   const app = request.server
   const user = requireUser(request)
@@ -60,7 +77,9 @@ export async function changeProfile(request: FastifyRequest, reply: FastifyReply
   }
   const origin = eventContext(request)
   const mode = app.config.current().registration.email_change
-  const facts = { userId: user.id, name: body.name, email, mode, now: origin.now }
+  const parts = chosenParts(app.config.current(), body)
+  const username = await newUsername(request, reply, body.username)
+  const facts = { userId: user.id, name: body.name, username, parts, email, mode, now: origin.now }
   const outcome = await updateProfile(app.database, facts, {
     lock: (tx) => requireStillSignedIn(tx, visitOf(request)),
     also: async (tx, before, change) => {

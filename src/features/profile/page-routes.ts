@@ -1,31 +1,48 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
+import { nameFormFields } from '../../pages/form-fields.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { resendPage } from '../../pages/links.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
 import { typedText } from '../../platform/http/fields.ts'
+import type { Static } from '../../platform/json-schema.ts'
 import { changeProfile, ProfileBody } from './changes.ts'
 
 const path = sectionPath('profile')
 const emailPath = `${path}/email`
 
+const ProfileForm = formOf('ProfileForm', {
+  name: 'The full name.',
+  username: 'The username, where users can change it.',
+  given_name: 'The given name, where users enter it.',
+  family_name: 'The family name, where users enter it.',
+})
+
+type Form = Static<typeof ProfileForm>
+
 /** The section with name and email address. */
 const profilePages: FastifyPluginAsync = async (app) => {
   await addAccountPages(app, 'profile')
 
-  const page = (request: FastifyRequest, reply: FastifyReply, typed?: unknown, { errors, status } = fresh) => {
+  const page = (request: FastifyRequest, reply: FastifyReply, typed?: Form, { errors, status } = fresh) => {
     const user = requireUser(request)
+    const config = app.config.current()
+    const { enabled, editable } = config.users.username
     return reply.page(
       'account-profile',
       {
         action: path,
-        name: typed === undefined ? user.name : typedText(typed),
+        name: typed === undefined ? user.name : typedText(typed.name),
+        fields: nameFormFields(config, textsOf(request), typed ?? user, { asksUsername: editable }),
+        username: enabled && !editable ? user.username : null,
         email: user.email,
         pendingEmail: user.pending_email ?? null,
         isVerified: user.email_verified_at !== null,
         emailHref: emailPath,
         verifyHref: resendPage,
+        groups: user.groups.map((name) => ({ name, description: config.groups.names[name] ?? null })),
         errors,
       },
       status,
@@ -42,16 +59,16 @@ const profilePages: FastifyPluginAsync = async (app) => {
       page,
     },
     submit: {
-      summary: 'change the name',
+      summary: 'change the names',
       description: 'Like `PUT /user/profile-information` with the current address.',
       next: 'Back to the page.',
-      form: formOf('ProfileForm', { name: 'The full name.' }),
+      form: ProfileForm,
       async send(request, reply) {
         const { email } = requireUser(request)
-        await changeProfile(request, reply, checkBody(request, ProfileBody, { name: request.body.name, email }))
+        await changeProfile(request, reply, checkBody(request, ProfileBody, { ...request.body, email }))
         return done(path, 'saved')
       },
-      again: (request, reply, state) => page(request, reply, request.body.name, state),
+      again: (request, reply, state) => page(request, reply, request.body, state),
     },
   })
 

@@ -1,5 +1,7 @@
+import { type AttributeChanges, withAttributes } from '../../identity/attributes.ts'
 import { requestEmailChange } from '../../identity/email-change.ts'
 import type { User } from '../../identity/user.ts'
+import { giveUsername } from '../../identity/username.ts'
 import { findUserById } from '../../identity/users.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
@@ -10,6 +12,9 @@ type ProfileOutcome = 'changed' | 'taken' | 'gone'
 interface ProfileChange {
   userId: number
   name: string
+  /** In its stored form; undefined to keep the current one. */
+  username: string | undefined
+  parts: AttributeChanges
   /** Normalised new address; null if unchanged. */
   email: string | null
   mode: 'verified' | 'immediate'
@@ -25,7 +30,7 @@ interface ProfileSteps {
 /** Changes a profile, with related changes in the same transaction. */
 export async function updateProfile(
   database: Database,
-  { userId, name, email, mode, now }: ProfileChange,
+  { userId, name, username, parts, email, mode, now }: ProfileChange,
   { lock, also }: ProfileSteps,
 ): Promise<ProfileOutcome> {
   try {
@@ -33,8 +38,10 @@ export async function updateProfile(
       await lock(tx)
       const found = await findUserById({ prisma: tx }, userId)
       if (!found) return 'gone'
-      await tx.user.update({ where: { id: BigInt(userId) }, data: { name, updatedAt: new Date(now) } })
       const { user } = found
+      const data = { name, attributes: withAttributes(user, parts), updatedAt: new Date(now) }
+      await tx.user.update({ where: { id: BigInt(userId) }, data })
+      if (username !== undefined) await giveUsername(tx, userId, username)
       const change = email === null ? null : await requestEmailChange(tx, user, { to: email, mode, now })
       await also(tx, user, change)
       return 'changed'

@@ -1,11 +1,14 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { nameFields } from '../../identity/chosen-names.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { redirectOn, returnField, showDestination, withReturn } from '../../pages/continuation.ts'
+import { nameFormFields } from '../../pages/form-fields.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { registrationPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { notFound } from '../../platform/errors.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
 import { typedText, uncheckedText } from '../../platform/http/fields.ts'
@@ -19,6 +22,9 @@ const path = '/oauth/register'
 const FormBody = formOf('RegisterForm', {
   return_to: returnField,
   name: 'The full name.',
+  username: 'The username, where users choose it.',
+  given_name: 'The given name, where users enter it.',
+  family_name: 'The family name, where users enter it.',
   email: 'The email address.',
   password: 'The password.',
   remember: '`1`: keep the browser signed in.',
@@ -33,24 +39,25 @@ const registrationPages: FastifyPluginAsync = async (app) => {
     if (!app.config.current().registration.enabled) throw notFound()
   })
 
-  const page = (reply: FastifyReply, target: string | null, form: Form, { errors, status } = fresh) =>
-    reply.page(
+  const page = (reply: FastifyReply, target: string | null, form: Form, { errors, status } = fresh) => {
+    const config = app.config.current()
+    return reply.page(
       'register',
       {
         action: path,
         returnTo: target,
         name: typedText(form.name),
+        fields: nameFormFields(config, textsOf(reply.request), form, { asksUsername: config.users.username.enabled }),
         email: typedText(form.email),
         remember: isSet(form.remember),
         errors,
-        minLength: app.config.current().passwords.min_length,
+        minLength: config.passwords.min_length,
         loginHref: withReturn('/oauth/login', target),
-        parts: app.features.flatMap(
-          ({ registrationPage: partOf }) => partOf?.(app.config.current(), { returnTo: target }) ?? [],
-        ),
+        parts: app.features.flatMap(({ registrationPage: partOf }) => partOf?.(config, { returnTo: target }) ?? []),
       },
       status,
     )
+  }
 
   formPage(app, {
     path,
@@ -98,7 +105,11 @@ const registrationPages: FastifyPluginAsync = async (app) => {
 
 /** The form as a body of `POST /register`. The page has one password field. */
 function checked(request: FastifyRequest, { return_to: _, ...fields }: Form): Static<typeof RegisterBody> {
-  return checkBody(request, RegisterBody, { ...fields, password_confirmation: fields.password })
+  // A form sends an empty field for a name that was left out.
+  const given = Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => !(name in nameFields) || value !== ''),
+  )
+  return checkBody(request, RegisterBody, { ...given, password_confirmation: fields.password })
 }
 
 export default registrationPages

@@ -1,5 +1,7 @@
 import type { Visit } from '../../auth/access/visit.ts'
+import { chosenNames, nameFields } from '../../identity/chosen-names.ts'
 import { recordEvent } from '../../identity/events.ts'
+import { usernameTaken } from '../../identity/username.ts'
 import { createUser, findUserByEmail } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { HttpError, validationFailed } from '../../platform/errors.ts'
@@ -12,6 +14,7 @@ import { type Static, Type } from '../../platform/json-schema.ts'
 export const RegisterBody = Type.Object(
   {
     name: Type.String({ ...nameField, description: 'The full name.' }),
+    ...nameFields,
     email: emailField('The email address. svc sends the verification mail there.'),
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
@@ -24,19 +27,30 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 
 /**
  * Creates an account and mails the verification link. Returns the sign-in for `continueSignIn`. 422 if the address is
- * taken, or if its domain is not allowed.
+ * or the username is taken, or if its domain is not allowed.
  */
-export async function register(visit: Visit, { name, email, password, remember }: Static<typeof RegisterBody>) {
+export async function register(visit: Visit, body: Static<typeof RegisterBody>) {
+  const { name, email, password, remember } = body
   const app = visit.app
   if (visit.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
   requireAllowedDomain(app.config.current(), email)
+  const names = chosenNames(app.config.current(), body)
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
+  if (names.username && (await app.lookups.userByUsername(names.username))) throw usernameTaken()
   const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visit, email))
   const origin = visit.origin
   const { role } = app.config.current().registration
   const user = await app.database.transaction(async (tx) => {
-    const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
+    const created = await createUser(tx, {
+      ...names,
+      name,
+      email,
+      password: hash,
+      role,
+      verified: false,
+      now: origin.now,
+    })
     if (!created) return null
     await recordEvent(tx, origin, { type: 'registered', userId: created.id })
     await sendVerification(app, tx, origin, created, 'registration')

@@ -3,6 +3,7 @@ import { callerOf } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { identifierOf } from '../../auth/sign-in/identifier.ts'
 import { LoginAnswer } from '../../auth/sign-in/login-answer.ts'
 import { signOut } from '../../auth/sign-in/sign-in.ts'
 import { SeenUserSchema, seenUser } from '../../identity/user-schema.ts'
@@ -51,11 +52,15 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { email, password, remember } = request.body
-      const found = await authenticate(visitOf(request), { email, password, channel: 'login' })
+      const { remember, ...body } = request.body
+      const credentials = identifierOf(app.config.current(), body)
+      const found = await authenticate(visitOf(request), { ...credentials, channel: 'login' })
       if (!found) {
         const status = app.config.current().session.login_failure_status
-        throw new HttpError(status, 'invalid_credentials', wrongCredentials, { errors: { email: [wrongCredentials] } })
+        const field = 'email' in credentials ? 'email' : 'username'
+        throw new HttpError(status, 'invalid_credentials', wrongCredentials, {
+          errors: { [field]: [wrongCredentials] },
+        })
       }
       const login = { ...found, remember: isSet(remember), channel: 'login' } as const
       if ((await continueSignIn(request, reply, login)) === 'challenged') return { two_factor: true }
@@ -93,8 +98,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Account'],
         summary: 'The signed-in user',
         description:
-          'A third-party OAuth client sees what its scopes allow: `id` always, `name` and the dates with `profile`, ' +
-          '`email` and `email_verified_at` with `email`, `role` with `roles`.',
+          'A third-party OAuth client sees what its scopes allow: `id` always, names, picture and dates with `profile`, ' +
+          '`email` and `email_verified_at` with `email`, `role` with `roles`, `groups` with `groups`.',
         response: { 200: SeenUserSchema },
       },
     },

@@ -1,10 +1,12 @@
-import { emailField, rememberFlag } from '../../platform/http/fields.ts'
+import { identifierFields } from '../../auth/sign-in/identifier.ts'
+import { nullable, rememberFlag } from '../../platform/http/fields.ts'
 import { Type } from '../../platform/json-schema.ts'
 
 export const LoginBody = Type.Object(
   {
-    email: emailField(),
-    password: Type.String({ minLength: 1, description: 'The password.' }),
+    ...identifierFields,
+    // The handler reports a missing one together with a missing identifier.
+    password: Type.Optional(nullable(Type.String({ minLength: 1, description: 'The password.' }))),
     remember: rememberFlag,
   },
   { title: 'LoginRequest', additionalProperties: false },

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '../../auth/sign-in/challenge.ts'
+import { typedIdentifier } from '../../auth/sign-in/identifier.ts'
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { continuing } from '../../pages/after-form.ts'
@@ -12,10 +13,10 @@ import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } fro
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type TextName, textsOf } from '../../pages/texts.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import { type FieldErrors, notFound, validationFailed } from '../../platform/errors.ts'
 import { typedText, uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
-import { isEmail } from '../../platform/http/formats.ts'
 import { returnTarget } from '../../platform/http/return-to.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 
@@ -32,7 +33,7 @@ const Query = Type.Object({
 
 const FormBody = formOf('SignInForm', {
   return_to: 'A path of svc to continue to.',
-  email: 'The email address.',
+  email: 'The email address, or the username where `login.identifiers` lists it.',
   password: 'The password.',
   remember: '`1`: keep the browser signed in.',
   code: 'A TOTP code, instead of address and password.',
@@ -40,6 +41,12 @@ const FormBody = formOf('SignInForm', {
 })
 
 type Form = Static<typeof FormBody>
+
+/** Says what the form expects in its first field. */
+const invalidIdentifier = ({ login }: Config): string =>
+  login.identifiers.includes('username')
+    ? 'The username field is invalid.'
+    : 'The email field must be a valid email address.'
 
 /** Tests for the form with the code of a second factor. */
 const isSecond = (form: Form): boolean => 'code' in form || 'recovery_code' in form
@@ -76,6 +83,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
         action: path,
         returnTo,
         email: typedText(form.email),
+        identifiers: app.config.current().login.identifiers,
         remember: isSet(form.remember),
         errors,
         reason: reasonOf(returnTo),
@@ -166,14 +174,15 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
 
   async function first(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const form = request.body
-    const [email, password] = [typedText(form.email), typedText(form.password)]
+    const password = typedText(form.password)
+    const named = typedIdentifier(app.config.current(), typedText(form.email))
     const errors: FieldErrors = {
-      ...(isEmail(email) ? {} : { email: ['The email field must be a valid email address.'] }),
+      ...(named ? {} : { email: [invalidIdentifier(app.config.current())] }),
       ...(password === '' ? { password: ['The password field is required.'] } : {}),
     }
-    if (Object.keys(errors).length > 0) throw validationFailed(errors)
-    const found = await authenticate(visitOf(request), { email, password, channel: 'page' })
-    const incorrect = textsOf(request)('login.incorrect')
+    if (!named || password === '') throw validationFailed(errors)
+    const found = await authenticate(visitOf(request), { ...named, password, channel: 'page' })
+    const incorrect = textsOf(request)('email' in named ? 'login.incorrect' : 'login.incorrect_username')
     if (!found) return loginPage(reply, returnTo, { form }, { errors: { email: [incorrect] }, status: 401 })
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)

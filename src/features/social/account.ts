@@ -1,7 +1,8 @@
 import type { Visit } from '../../auth/access/visit.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
+import { newAttributes } from '../../identity/attributes.ts'
 import { recordEvent } from '../../identity/events.ts'
-import { lockUserByEmail } from '../../identity/lock.ts'
+import { lockUser, lockUserByEmail } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import {
   clearPassword,
@@ -17,9 +18,10 @@ import type { Tx } from '../../platform/database/database.ts'
 import { isAllowedDomain } from '../../platform/http/allowed-domains.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { type SocialFailure, socialFailure } from './failure.ts'
+import { applyGroups } from './groups.ts'
 import type { SocialProvider } from './providers/provider.ts'
 import { FactsChanged, retryOnChange } from './retry-on-change.ts'
-import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
+import { insertLink, noteUse, ownerOf, type StoredIdentity, setPicture } from './store.ts'
 
 /** The account, and whether this request created it. */
 export interface Opened extends UserWithPassword {
@@ -74,11 +76,14 @@ async function decideAndApply(visit: Visit, tx: Tx, facts: SignInFacts): Promise
   }
   if (asker) await requireStillSignedIn(tx, visit)
   const userId = decision.action === 'create' ? await create(visit, tx, facts) : decision.userId
+  await lockUser(database, tx, userId)
   if (linked) {
     if (!(await noteUse(tx, linked.id, identity, visit.origin.now))) throw new FactsChanged()
   } else {
     await link(visit, tx, facts, { userId, decision })
   }
+  await applyGroups(visit, tx, userId, identity)
+  if (identity.avatar !== null) await setPicture(tx, userId, identity.avatar)
   const found = await findUserById(db, userId)
   if (!found) throw new FactsChanged()
   return { ...found, isNewAccount: decision.action === 'create' }
@@ -92,7 +97,10 @@ async function create(visit: Visit, tx: Tx, { identity, provider }: SignInFacts)
   const email = identity.email?.address ?? ''
   if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
-  const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
+  const { given_name, family_name } = identity
+  const attributes = newAttributes({ given_name, family_name })
+  const facts = { name, email, password: null, role, verified: true, now: origin.now }
+  const user = await createUser(tx, { ...facts, attributes })
   if (!user) {
     // No account has the address, but the user of another one can still get it back.
     if (!(await findUserByEmail({ prisma: tx }, email))) throw socialFailure('account_exists')

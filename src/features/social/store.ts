@@ -1,3 +1,6 @@
+import { attributesOf, withAttributes } from '../../identity/attributes.ts'
+import type { EventContext } from '../../identity/events.ts'
+import { dropProviderGroups } from '../../identity/groups.ts'
 import type { Found, ImportItem } from '../../identity/import-part.ts'
 import { wireDate } from '../../identity/wire-date.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
@@ -74,19 +77,44 @@ export async function listLinks({ prisma }: Database, userId: number): Promise<R
   }))
 }
 
-/** Deletes the user's link of this id; returns its provider, or null when the user has no such link. */
-export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<string | null> {
+/** Deletes the user's link of this id; returns it, or null when the user has no such link. */
+export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<DeletedLink | null> {
   if (id > maxRowId) return null
   const where = { id, userId: BigInt(userId) }
-  const row = await tx.socialAccount.findFirst({ where, select: { provider: true } })
+  const row = await tx.socialAccount.findFirst({ where, select: { provider: true, avatar: true } })
   await tx.socialAccount.deleteMany({ where })
-  return row?.provider ?? null
+  return row
 }
 
-/** Deletes every link of the user. */
+/** A link that was deleted. */
+type DeletedLink = Pick<SocialProfile, 'provider' | 'avatar'>
+
+/** Ends what came with a deleted link: the picture, and the groups with the last link of the provider. The user is locked. */
+export async function endGifts(
+  tx: Tx,
+  origin: EventContext | null,
+  userId: number,
+  { provider, avatar }: DeletedLink,
+): Promise<void> {
+  if (!(await hasLink(tx, userId, [provider]))) await dropProviderGroups(tx, origin, userId, provider)
+  const { attributes } = await tx.user.findUniqueOrThrow({ where: { id: BigInt(userId) } })
+  if (avatar !== null && attributesOf(attributes).picture === avatar) await setPicture(tx, userId, null)
+}
+
+/** Sets the picture of a locked user. */
+export async function setPicture(tx: Tx, userId: number, picture: string | null): Promise<void> {
+  const where = { id: BigInt(userId) }
+  const stored = attributesOf((await tx.user.findUniqueOrThrow({ where })).attributes)
+  if ((stored.picture ?? null) === picture) return
+  await tx.user.update({ where, data: { attributes: withAttributes(stored, { picture }) } })
+}
+
+/** Deletes every link of the user, with the groups of its provider. The user is locked. */
 export async function deleteLinksOf(tx: Tx, userId: number, since?: Date): Promise<void> {
-  const recent = since ? { createdAt: { gte: since } } : {}
-  await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId), ...recent } })
+  const where = { userId: BigInt(userId), ...(since ? { createdAt: { gte: since } } : {}) }
+  const rows = await tx.socialAccount.findMany({ where, select: { provider: true, avatar: true } })
+  await tx.socialAccount.deleteMany({ where })
+  for (const row of rows) await endGifts(tx, null, userId, row)
 }
 
 /** A link to an identity that is imported from another application. */

@@ -6,7 +6,7 @@ import { notify } from '../../identity/notices.ts'
 import { hasWayIn } from '../../identity/ways-in.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
 import { findProvider } from './providers/provider.ts'
-import { deleteLink } from './store.ts'
+import { deleteLink, endGifts } from './store.ts'
 
 const lastWayIn = 'This linked account is the only way in. Set a password or add another way to sign in first.'
 
@@ -16,11 +16,13 @@ export async function unlink(visit: Visit, id: bigint): Promise<void> {
   const user = requireUser(visit)
   await app.database.transaction(async (tx) => {
     await requireStillSignedIn(tx, visit)
-    const provider = await deleteLink(tx, { id, userId: user.id })
-    if (provider === null) throw notFound()
+    const link = await deleteLink(tx, { id, userId: user.id })
+    if (!link) throw notFound()
+    const { provider } = link
     if (!(await hasWayIn(app, tx, user.id))) throw validationFailed({ social_account: [lastWayIn] })
     const origin = visit.origin
     await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
+    await endGifts(tx, origin, user.id, link)
     const label = findProvider(app.config.current(), provider)?.label ?? provider
     await notify(app, tx, origin, user, 'social_unlinked', { provider: label })
   })

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { callerOf, kindOf } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
+import { identifierOf } from '../../auth/sign-in/identifier.ts'
 import { type SecondFactorInput, secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
 import { issueForSignIn, tokenOwner } from '../../auth/tokens/issue.ts'
@@ -26,20 +27,20 @@ import {
   TokenParams,
 } from './schemas.ts'
 
-const wrongCredentials = (): HttpError => {
+const wrongCredentials = (field: 'email' | 'username'): HttpError => {
   const text = 'The provided credentials are incorrect.'
-  return new HttpError(422, 'invalid_credentials', text, { errors: { email: [text] } })
+  return new HttpError(422, 'invalid_credentials', text, { errors: { [field]: [text] } })
 }
 
 /** Signs a device in by password. If a second factor is missing, the app sends the password again with it. */
 async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: SecondFactorInput) {
-  const { email, password, device_name } = body
-  const found = await authenticate(visitOf(request), { email: email ?? '', password: password ?? '', channel: 'token' })
-  if (!found) throw wrongCredentials()
+  const credentials = identifierOf(request.server.config.current(), body)
+  const found = await authenticate(visitOf(request), { ...credentials, channel: 'token' })
+  if (!found) throw wrongCredentials('email' in credentials ? 'email' : 'username')
   const signIn = await checkTokenSignIn(visitOf(request), found, { channel: 'token', proof })
   if (signIn === 'email_unverified') throw addressUnverified()
   if (signIn === 'second_factor') throw secondFactorRefused(proof)
-  return { token: await issueForSignIn(visitOf(request), signIn, device_name ?? ''), user: found.user }
+  return { token: await issueForSignIn(visitOf(request), signIn, body.device_name ?? ''), user: found.user }
 }
 
 const guarded = { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403] } as const

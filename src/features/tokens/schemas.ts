@@ -1,13 +1,14 @@
+import { identifierFields } from '../../auth/sign-in/identifier.ts'
 import type { TokenProof } from '../../auth/tokens/first-factor.ts'
 import { UserSchema } from '../../identity/user-schema.ts'
-import { emailField, idParameter, nullable, nullableText } from '../../platform/http/fields.ts'
+import { idParameter, nullable, nullableText } from '../../platform/http/fields.ts'
 import { nameField, requiredFields } from '../../platform/http/validation.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 
 const password = ['email', 'password', 'device_name']
 
 const LoginFields = Type.Object({
-  email: Type.Optional(nullable(emailField())),
+  ...identifierFields,
   password: Type.Optional(nullable(Type.String({ minLength: 1, description: 'The password.' }))),
   device_name: Type.Optional(
     nullable(Type.String({ ...nameField, description: 'Becomes the name of the token. Not needed with `challenge`.' })),
@@ -32,6 +33,7 @@ export const deviceLoginBody = (proofs: readonly TokenProof[]): typeof LoginFiel
     [requiredFields]: [
       { field: 'challenge', required: [] },
       ...proofs.map(({ name, required }) => ({ field: name, required: [...required, 'device_name'] })),
+      { field: 'username', required: ['password', 'device_name'] },
       { field: null, required: password },
     ],
   })

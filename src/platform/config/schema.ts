@@ -8,9 +8,11 @@ import { adminSections } from './sections/admin.ts'
 import { appearanceSections } from './sections/appearance.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
 import { fileSections } from './sections/files.ts'
+import { groupSections } from './sections/groups.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { operationSections } from './sections/operation.ts'
 import { serverSections } from './sections/server.ts'
+import { userSections } from './sections/users.ts'
 import type { Schema } from './walk.ts'
 
 /** Schema of the configuration file: the source of validation, defaults, types and editor hints. */
@@ -20,6 +22,8 @@ export const configSchema = Type.Object(
     ...serverSections,
     ...accessSections,
     ...accountSections,
+    ...userSections,
+    ...groupSections,
     ...appearanceSections,
     ...oauthSections,
     ...featureSchemas,

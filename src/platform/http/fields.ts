@@ -26,7 +26,7 @@ export const nullable = ({ type, ...rules }: { type: 'string' }) =>
   Type.Unsafe<string | null>({ ...rules, type: [type, 'null'] })
 
 /** A text, or null, which forms send as an empty field. */
-export const nullableText = (description: string, rules: { maxLength?: number } = {}) =>
+export const nullableText = (description: string, rules: { maxLength?: number; format?: string } = {}) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...rules, description }))
 
 /** A text that the handler checks itself, for example because a page shows the error. */

@@ -45,6 +45,8 @@ type Description = {
 const withoutBody = new Set([
   'POST /svc/passkeys/options',
   'POST /logout',
+  'PUT /admin/v1/groups/{name}/members/{id}',
+  'PUT /admin/v1/groups/{name}/members/{id}',
   'POST /oauth/sign-out',
   'POST /oauth/verify-email',
   'POST /email/undo/{id}/{signature}',

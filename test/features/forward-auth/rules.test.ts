@@ -37,7 +37,6 @@ t.test('describes the caller to the service', async (t) => {
     'remote-user': String(user.id),
     'remote-email': user.email,
     'remote-name': user.name,
-    'remote-groups': 'staff',
     'svc-user-id': String(user.id),
     'svc-credential': `token ${token.split('|')[0]}`,
   })

@@ -1,6 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { Cookie, CookieJar } from 'tough-cookie'
+import type { User } from '../../../src/identity/user.ts'
 import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
 import type { TestClock } from '../../support/clock.ts'
 import { type OAuthAccount, OAuthProvider } from '../../support/oauth-provider.ts'
@@ -147,7 +148,7 @@ export class Visitor {
   }
 
   /** The user who is signed in at svc, or null. */
-  async user(): Promise<{ id: number; email: string; email_verified_at: string | null; name: string } | null> {
+  async user(): Promise<Pick<User, 'id' | 'email' | 'email_verified_at' | 'name' | 'groups' | 'picture'> | null> {
     const answer = await this.browser.get('/api/user')
     return answer.statusCode === 200 ? answer.json() : null
   }

@@ -14,7 +14,8 @@ t.test('returns a token and the user for an email and password, without cookies'
     t.equal(answer.statusCode, 200, answer.body)
     t.same(Object.keys(answer.json()).sort(), ['token', 'user'])
     t.equal(answer.headers['set-cookie'], undefined)
-    const keys = ['id', 'name', 'email', 'email_verified_at', 'role', 'two_factor_enabled', 'created_at', 'updated_at']
+    const names = ['id', 'name', 'username', 'email', 'email_verified_at', 'role', 'groups']
+    const keys = [...names, 'two_factor_enabled', 'created_at', 'updated_at']
     t.same(Object.keys(answer.json().user), keys)
     t.equal(answer.json().user.id, user.id)
     const [record] = (await svc.bearer(answer.json().token, 'GET', '/api/tokens')).json().slice(-1)

@@ -1,4 +1,5 @@
 import { decodeJwt } from 'jose'
+import type { User } from '../../../src/identity/user.ts'
 import type { Settings, TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { token } from '../../support/oauth.ts'
@@ -163,8 +164,8 @@ export const pendingEmail: Observation = async (svc) => {
 }
 
 /** Asks the guard about a request to another service with an API token. */
-const forwarded = async (svc: Reloading) => {
-  const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
+const forwarded = async (svc: Reloading, user?: User) => {
+  const authorization = `Bearer ${await svc.createToken(user ?? (await svc.createUser()))}`
   const headers = { authorization, 'x-original-method': 'GET', 'x-original-url': 'https://api.example.com/' }
   return svc.app.inject({ url: '/svc/guard', headers, remoteAddress: '192.0.2.250' })
 }
@@ -177,7 +178,15 @@ export const apiAudience: Observation = async (svc) => {
   return decodeJwt(String(answer.headers.authorization).slice('Bearer '.length)).aud
 }
 
-export const forwardedStatus: Observation = status(forwarded)
+export const forwardedStatus: Observation = status((svc) => forwarded(svc))
+
+/** The header with the groups of a user with the role `user` who is in two groups. */
+export const remoteGroups: Observation = async (svc) => {
+  const user = await svc.createUser()
+  const where = { id: BigInt(user.id) }
+  await svc.database.prisma.user.update({ where, data: { groups: '["a","b"]' } })
+  return (await forwarded(svc, user)).headers['remote-groups']
+}
 
 export const remoteUser: Observation = async (svc) => {
   const user = (await forwarded(svc)).headers['remote-user']

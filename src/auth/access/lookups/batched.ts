@@ -21,6 +21,7 @@ import {
   tokenById,
   userByEmail,
   userById,
+  userByUsername,
 } from './rows.ts'
 
 /** Runs a batch query on an engine. */
@@ -65,6 +66,7 @@ export function batchedLookups(
     rememberToken: batched(rememberTokenById),
     user: batched(userById),
     userByEmail: batched(userByEmail),
+    userByUsername: batched(userByUsername),
     sessionByPublicId: batched(sessionByPublicId),
     oauthRecord: batched(oauthRecord),
     oauthRecordByUid: batched(oauthRecordByUid),

@@ -1,4 +1,5 @@
-import type { User } from '../../../identity/user.ts'
+import { attributesOf } from '../../../identity/attributes.ts'
+import { groupList, type User } from '../../../identity/user.ts'
 
 /** Column value from the driver: text on PostgreSQL, text or a number on SQLite. */
 export type Value = string | number | bigint | null
@@ -15,6 +16,9 @@ export const users = columnsOf('u', [
   'email',
   'email_verified_at',
   'role',
+  'groups',
+  'username',
+  'attributes',
   'two_factor_confirmed_at',
   'created_at',
   'updated_at',
@@ -50,9 +54,12 @@ export function userAt(row: readonly Value[], offset: number): User | null {
   return {
     id: Number(id),
     name: string(row[offset + at.name]),
+    username: text(row[offset + at.username]) ?? String(id),
+    ...attributesOf(string(row[offset + at.attributes])),
     email: string(row[offset + at.email]),
     email_verified_at: wireTimestamp(row[offset + at.email_verified_at]),
     role: string(row[offset + at.role]),
+    groups: groupList(string(row[offset + at.groups])),
     two_factor_enabled: row[offset + at.two_factor_confirmed_at] !== null,
     created_at: wireTimestamp(row[offset + at.created_at]) ?? '',
     updated_at: wireTimestamp(row[offset + at.updated_at]) ?? '',

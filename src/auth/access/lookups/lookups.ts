@@ -100,6 +100,8 @@ export interface Lookups {
   user(id: bigint): Promise<User | null>
   /** By normalised address. */
   userByEmail(email: string): Promise<UserWithPassword | null>
+  /** By stored username. */
+  userByUsername(username: string): Promise<User | null>
   /** By public id. */
   sessionByPublicId(publicId: string): Promise<SessionRow | null>
   oauthRecord(id: string): Promise<OauthRecordRow | null>

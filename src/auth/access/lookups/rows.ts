@@ -148,6 +148,14 @@ export const userByEmail: LookupKind<string, UserWithPassword> = {
   keyOf: ({ user }) => user.email,
 }
 
+export const userByUsername: LookupKind<string, User> = {
+  ...userById,
+  name: 'user-by-username',
+  column: 'u.username',
+  type: 'text',
+  keyOf: (user) => user.username,
+}
+
 export const sessionByPublicId: LookupKind<string, SessionRow> = {
   ...sessionByHash,
   name: 'session-by-public-id',

@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { visitOf } from '../../../auth/access/visit.ts'
+import { newAttributes } from '../../../identity/attributes.ts'
+import { givenNames } from '../../../identity/chosen-names.ts'
+import { existingGroups, roleIsGroup } from '../../../identity/groups.ts'
+import { takenAddresses } from '../../../identity/import.ts'
+import { canonicalEmail } from '../../../identity/user.ts'
+import { usedUsernames, usernameTakenText } from '../../../identity/username.ts'
 import { legacyHashes } from '../../../identity/users.ts'
 import { importedHash } from '../../../platform/crypto/imported-hash.ts'
 import { admitCost, legacyCostsOf, maxLegacyCosts, tooManyCosts } from '../../../platform/crypto/stored-password.ts'
@@ -9,8 +15,9 @@ import { checkBody } from '../../../platform/http/check-body.ts'
 import { emailField } from '../../../platform/http/fields.ts'
 import { nameField } from '../../../platform/http/validation.ts'
 import { type Static, Type } from '../../../platform/json-schema.ts'
+import { unknownGroups } from '../groups/groups.ts'
 import { type ImportLine, importUsers, type LineReport } from '../import.ts'
-import { adminOrigin, changes, recordRead } from './request.ts'
+import { adminNameFields, adminOrigin, changes, groupsField, recordRead } from './request.ts'
 import { adminOf } from './still-administrator.ts'
 
 const mediaTypes = ['application/x-ndjson', 'application/jsonl']
@@ -23,6 +30,8 @@ const Line = Type.Object(
     email: emailField(),
     name: Type.String(nameField),
     role: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: 'name' })),
+    groups: groupsField,
+    ...adminNameFields,
     verified: Type.Optional(Type.Boolean()),
     disabled: Type.Optional(Type.Boolean()),
     password_hash: Type.Optional(
@@ -111,6 +120,10 @@ async function readLines(request: FastifyRequest, text: string) {
       const {
         password_hash,
         role = defaultRole,
+        groups,
+        username,
+        given_name,
+        family_name,
         verified = false,
         disabled = false,
         email,
@@ -127,9 +140,20 @@ async function readLines(request: FastifyRequest, text: string) {
         refuse(line, { password_hash: [tooManyCosts] })
         continue
       }
+      const { parts, ...named } = givenNames({ username, given_name, family_name })
       valid.push({
         line,
-        user: { email: email.trim(), name: name.trim(), role, verified, disabled, password: found?.hash ?? null },
+        user: {
+          ...named,
+          attributes: newAttributes(parts),
+          email: email.trim(),
+          name: name.trim(),
+          role,
+          groups: groups ?? [],
+          verified,
+          disabled,
+          password: found?.hash ?? null,
+        },
       })
     } catch (error) {
       if (!(error instanceof HttpError) || !error.errors) throw error
@@ -137,6 +161,37 @@ async function readLines(request: FastifyRequest, text: string) {
     }
   }
   return { valid, invalid }
+}
+
+/** Returns the lines whose groups exist, whose username is free and whose role is not the name of a group, and adds the reports of the others. */
+async function withGroups(
+  { server: app }: FastifyRequest,
+  lines: readonly ImportLine[],
+  invalid: LineReport[],
+): Promise<ImportLine[]> {
+  const config = app.config.current()
+  const unknown = await unknownGroups(app, [...new Set(lines.flatMap(({ user }) => user.groups ?? []))])
+  const roles = config.groups.include_role ? [...new Set(lines.map(({ user }) => user.role))] : []
+  const clashing = await existingGroups(app.database, config, roles)
+  const usernames = lines.flatMap(({ user }) => user.username ?? [])
+  const taken = new Set(await usedUsernames(app.database, usernames))
+  // A user who was imported before has the username.
+  const emails = lines.flatMap(({ user }) => (user.username === undefined ? [] : canonicalEmail(user.email)))
+  const known = await takenAddresses(app.database, emails, app.clock.now())
+  return lines.filter(({ line, user }) => {
+    const missing = user.groups?.find((name) => unknown.has(name))
+    const { username } = user
+    const isTaken = username !== undefined && taken.has(username) && !known.has(canonicalEmail(user.email))
+    if (username !== undefined) taken.add(username)
+    const errors: FieldErrors = {
+      ...(isTaken ? { username: [usernameTakenText] } : {}),
+      ...(missing === undefined ? {} : { groups: [`The group ${missing} does not exist.`] }),
+      ...(clashing.has(user.role) ? { role: [roleIsGroup] } : {}),
+    }
+    if (Object.keys(errors).length === 0) return true
+    invalid.push({ line, status: 'invalid', id: null, errors })
+    return false
+  })
 }
 
 /** Import of users from another server, with their password hashes. */
@@ -153,7 +208,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'adminImportUsers',
         tags: ['Administration'],
         summary: 'Import users as JSON lines',
-        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; the database can have ${maxLegacyCosts} kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
+        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`groups\` (which must exist), \`username\`, \`given_name\`, \`family_name\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; the database can have ${maxLegacyCosts} kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
         body: {
           content: Object.fromEntries(
             mediaTypes.map((type) => [type, { schema: { type: 'string', examples: [example] } }]),
@@ -168,7 +223,8 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
       if (typeof body !== 'string') {
         throw new HttpError(415, 'unsupported_media_type', `Send JSON lines as ${mediaTypes[0]}.`)
       }
-      const { valid, invalid } = await readLines(request, body)
+      const { valid: wellFormed, invalid } = await readLines(request, body)
+      const valid = await withGroups(request, wellFormed, invalid)
       const isDryRun = request.query.dry_run === 'true'
       const imported = await importUsers(adminOf(visitOf(request)), adminOrigin(request), valid, { isDryRun })
       // The report says which addresses have accounts.

@@ -9,7 +9,17 @@ import { Type } from '../../../platform/json-schema.ts'
 import { lockForAdmin } from '../admin.ts'
 import { addressTaken } from '../users.ts'
 import { once, replayHeaders } from './once.ts'
-import { adminOrigin, changes, idCursor, limitOf, pageQuery, reads, reasonField, recordRead } from './request.ts'
+import {
+  adminOrigin,
+  changes,
+  groupsField,
+  idCursor,
+  limitOf,
+  pageQuery,
+  reads,
+  reasonField,
+  recordRead,
+} from './request.ts'
 import { Invitation, pageOf } from './schemas.ts'
 import { adminOf } from './still-administrator.ts'
 
@@ -27,6 +37,7 @@ const InviteBody = Type.Object(
       }),
     ),
     role,
+    groups: groupsField,
     reason: reasonField,
   },
   { title: 'AdminInviteRequest', additionalProperties: false },
@@ -71,8 +82,8 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { email, name, role, reason } = request.body
-      const asked = { email, name: name ?? null, role: role || app.config.current().registration.role }
+      const { email, name, role, groups = [], reason } = request.body
+      const asked = { email, name: name ?? null, groups, role: role || app.config.current().registration.role }
       const origin = adminOrigin(request, reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
         await lockForAdmin(adminOf(visitOf(request)), tx, [])

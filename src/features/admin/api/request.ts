@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { eventContext } from '../../../auth/access/visit.ts'
 import { type EventContext, recordEvents } from '../../../identity/events.ts'
+import { maxGroups } from '../../../identity/groups.ts'
+import { groupNames } from '../../../platform/config/sections/groups.ts'
 import { apiSchema } from '../../../platform/http/description/described-schemas.ts'
 import { idParameter, nullableText } from '../../../platform/http/fields.ts'
 import { withoutControls } from '../../../platform/http/formats.ts'
@@ -49,6 +51,23 @@ export const userIdOf = ({ params }: { params: { id: string } }): number => Numb
 
 /** Why the administrator makes a change. The header `Svc-Reason` is the alternative. */
 export const reasonField = nullableText('Why, for the audit trail. Without personal data.', { maxLength: maxReason })
+
+/** The groups of a new account. */
+export const groupsField = Type.Optional(
+  Type.Array(Type.String({ pattern: groupNames.pattern }), {
+    maxItems: maxGroups,
+    description: 'The names of the groups. They must exist.',
+  }),
+)
+
+const namePart = (description: string) => nullableText(description, { maxLength: 255, format: 'name' })
+
+/** Names besides the full name. Administrators can set them whatever `users` of the configuration says. */
+export const adminNameFields = {
+  username: nullableText('The username. By default derived from the name.', { maxLength: 255 }),
+  given_name: namePart('The given name.'),
+  family_name: namePart('The family name.'),
+}
 
 const reasonHeader = 'svc-reason'
 

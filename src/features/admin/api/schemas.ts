@@ -9,6 +9,9 @@ const nullableDate = (description: string) =>
 const text = (description: string) => Type.String({ description })
 const textOrNull = (description: string) => nullable({ ...text(description), type: 'string' })
 
+const groupList = (description: string) =>
+  Type.Unsafe<readonly string[]>({ type: 'array', items: { type: 'string' }, description })
+
 const choice = (values: readonly [string, ...string[]], description: string) =>
   Type.Unsafe<string>({ type: 'string', enum: [...values], examples: [values[0]], description })
 
@@ -36,6 +39,7 @@ export const Invitation = Type.Object(
     email: text('The address that the invitation was mailed to.'),
     name: textOrNull('The name; null if the person chooses it.'),
     role: text('The role of the account.'),
+    groups: groupList('The groups of the account.'),
     inviter: textOrNull('Who invited, such as `user:5` or `client:robot`; null for an operator.'),
     expires_at: date('When the link expires.'),
   },
@@ -121,6 +125,14 @@ const { kind: ___, ...sessionFields } = AdminSession.properties
 export const UserDetails = Type.Object(
   {
     ...AdminUser.properties,
+    memberships: Type.Array(
+      Type.Object({
+        group: text('The name of the group.'),
+        source: text('Why the user is in it: `admin`, `invitation`, `import`, or `provider:<name>`.'),
+        created_at: date('Since when.'),
+      }),
+      { description: 'Why the user is in each group.' },
+    ),
     has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
     passkeys: Type.Array(Passkey, { description: 'At most 20 passkeys.' }),
     linked_accounts: Type.Array(Link, { description: 'At most 20 linked accounts.' }),
@@ -160,6 +172,33 @@ const client = {
   }),
   last_used_at: nullableDate('When an unregistered client last got a token. Null for registered clients.'),
 }
+
+export const AdminGroup = Type.Object(
+  {
+    name: text('The name.'),
+    description: textOrNull('What the group is for.'),
+    declared_in: Type.Unsafe<'configuration' | 'database'>({
+      type: 'string',
+      enum: ['configuration', 'database'],
+      examples: ['database'],
+      description: 'Where the group is declared.',
+    }),
+    members: Type.Integer({ description: 'The number of users in the group.' }),
+  },
+  { title: 'AdminGroup', description: 'A group of users.' },
+)
+
+export const AdminMember = Type.Object(
+  {
+    id: Type.Integer({ format: 'int64', description: 'The id of the user.' }),
+    email: text('The email address.'),
+    name: text('The full name.'),
+    sources: Type.Array(Type.String(), {
+      description: 'Why the user is in the group: `admin`, `invitation`, `import`, or `provider:<name>`.',
+    }),
+  },
+  { title: 'AdminGroupMember', description: 'A user of a group.' },
+)
 
 export const AdminClient = Type.Object(client, { title: 'AdminClient', description: 'An OAuth client.' })
 

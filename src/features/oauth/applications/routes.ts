@@ -168,7 +168,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
         scopes,
         signedIn: signedInOf(request),
         audience,
-        claims: claimsAbout(user, claims),
+        claims: claimsAbout(user, app.config.current(), claims),
         issuedAt,
         expiresAt: issuedAt + ttl,
       })

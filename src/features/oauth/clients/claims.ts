@@ -1,3 +1,4 @@
+import { groupsOf } from '../../../identity/groups.ts'
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { Registry } from './clients.ts'
@@ -36,24 +37,22 @@ export function settledClaims(text: string, registry: Registry, clientId: string
   return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
 }
 
-/**
- * All claims about a user; the library filters them by the granted scopes. `preferred_username` is the verified address
- * if the client may see it, otherwise the subject: users choose their names freely, and some clients look accounts up
- * by this claim. The role is for clients that list the scope `roles`.
- */
-export function claimsOf(user: User, registry: Registry, clientId: string | undefined, scope: string) {
-  const sub = String(user.id)
+/** All claims about a user; the library filters them by the granted scopes. Role and groups are for clients that list the scope. */
+export function claimsOf(user: User, config: Pick<Config, 'groups'>, registry: Registry, clientId: string | undefined) {
   const isVerified = user.email_verified_at !== null
-  const roles = registry.listedScopes(clientId).includes('roles') ? [user.role] : undefined
+  const listed = registry.listedScopes(clientId)
   return {
-    sub,
+    sub: String(user.id),
     name: user.name,
-    preferred_username: isVerified && scope.split(' ').includes('email') ? user.email : sub,
+    preferred_username: user.username,
+    given_name: user.given_name,
+    family_name: user.family_name,
+    picture: user.picture,
     updated_at: Math.floor(Date.parse(user.updated_at) / 1000),
     email: user.email,
     email_verified: isVerified,
-    roles,
-    groups: roles,
+    roles: listed.includes('roles') ? [user.role] : undefined,
+    groups: listed.includes('groups') ? groupsOf(user, config) : undefined,
   }
 }
 
@@ -66,10 +65,9 @@ export function idTokenClaimsOf(
   user: User,
   registry: Registry,
   clientId: string | undefined,
-  scope: string,
   asked: object = {},
 ) {
-  const all = claimsOf(user, registry, clientId, scope)
+  const all = claimsOf(user, config, registry, clientId)
   if (registry.client(clientId)?.id_token_claims ?? config.oauth.id_token_claims) return all
   return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), sub: all.sub }
 }

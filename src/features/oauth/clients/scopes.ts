@@ -8,13 +8,16 @@ import type { Language } from '../../../platform/languages/languages.ts'
 /** OpenID Connect scopes that every client may request. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
 
-/** Scopes besides those of APIs. `roles` is only for clients that list it. */
-export const servedScopes = [...openidScopes, 'roles'] as const
+/** Scopes about the user that only clients which list them can get. */
+const listedScopes = ['roles', 'groups'] as const
 
-/** Scopes about the user that a client can get, apart from APIs: `roles` only if it lists it. */
+/** Scopes besides those of APIs. */
+export const servedScopes = [...openidScopes, ...listedScopes] as const
+
+/** Scopes about the user that a client can get, apart from APIs. */
 export const identityScopes = (listed: readonly string[]): string[] => [
   ...openidScopes,
-  ...listed.filter((scope) => scope === 'roles'),
+  ...listedScopes.filter((scope) => listed.includes(scope)),
 ]
 
 /** All scopes of `scopes` and `apis`. */
@@ -55,9 +58,10 @@ export function inPageOrder(config: Config, names: Iterable<string>): string[] {
 /** Claims by scope (OpenID Connect Core section 5.4). */
 export const claimsByScope = {
   openid: ['sub', 'acr', 'amr'],
-  profile: ['name', 'preferred_username', 'updated_at'],
+  profile: ['name', 'preferred_username', 'given_name', 'family_name', 'picture', 'updated_at'],
   email: ['email', 'email_verified'],
-  roles: ['roles', 'groups'],
+  roles: ['roles'],
+  groups: ['groups'],
 }
 
 /** Scope that describes a claim which the configuration adds to tokens. */

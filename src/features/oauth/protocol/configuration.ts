@@ -106,11 +106,11 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       if (!user || user.disabled) return undefined
       return {
         accountId: sub,
-        claims: (use: string, scope: string, asked?: object) => {
+        claims: (use: string, _scope: string, asked?: object) => {
           const { clientId } = ctx.oidc.client ?? {}
           return use === 'id_token'
-            ? idTokenClaimsOf(config, user, registry, clientId, scope, asked)
-            : claimsOf(user, registry, clientId, scope)
+            ? idTokenClaimsOf(config, user, registry, clientId, asked)
+            : claimsOf(user, config, registry, clientId)
         },
       }
     },

@@ -2,6 +2,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { authenticate } from '../../../auth/sign-in/authenticate.ts'
 import { codeMethod, passwordMethod, withMethod } from '../../../auth/sign-in/authentication-methods.ts'
+import { typedIdentifier } from '../../../auth/sign-in/identifier.ts'
 import { noticeApplication } from '../../../auth/sign-in/new-device.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn } from '../../../auth/sign-in/token-sign-in.ts'
@@ -9,7 +10,6 @@ import { recordEvent } from '../../../identity/events.ts'
 import { lockAndCheckAccount } from '../../../identity/lock.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { typedText } from '../../../platform/http/fields.ts'
-import { isEmail } from '../../../platform/http/formats.ts'
 import { acrOf } from '../authentication-context.ts'
 import { chooseTarget } from '../clients/choose-target.ts'
 import { idTokenClaimsOf } from '../clients/claims.ts'
@@ -41,8 +41,9 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
 
   const { request } = requestFactsOf(ctx.req)
   const { database, clock } = request.server
-  if (!isEmail(username.trim())) throw refused()
-  const found = await authenticate(visitOf(request), { email: username, password, channel: 'password_grant' })
+  const named = typedIdentifier(config, username)
+  if (!named) throw refused()
+  const found = await authenticate(visitOf(request), { ...named, password, channel: 'password_grant' })
   if (!found) throw refused()
   const signIn = await checkTokenSignIn(visitOf(request), found, { channel: 'password_grant', proof: { code: otp } })
   if (signIn === 'email_unverified') throw refused('Your email address is not verified.')
@@ -82,7 +83,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     ...issued,
     refresh_token: refreshToken,
     id_token: scopes.includes('openid')
-      ? await idTokenOf(ctx, idTokenClaimsOf(config, user, registry, client.clientId, facts.scope), facts)
+      ? await idTokenOf(ctx, idTokenClaimsOf(config, user, registry, client.clientId), facts)
       : undefined,
     scope: scopes.join(' '),
   }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { OauthRecordRow } from '../../../auth/access/lookups/lookups.ts'
 import type { User } from '../../../identity/user.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
 import { claimsOf } from '../clients/claims.ts'
@@ -10,6 +11,7 @@ import type { RecordSeal } from '../records/record-seal.ts'
 import { protocolRoutes } from './paths.ts'
 
 export interface UserInfoParts {
+  config: Config
   registry: Registry
   seal: RecordSeal
   /** Valid access token of svc with the record of its grant; null for any other. */
@@ -54,13 +56,13 @@ export class UserInfo {
   }
 
   #claims(claims: AccessTokenClaims, user: User, record: OauthRecordRow): object | null {
-    const { registry } = this.#parts
+    const { config, registry } = this.#parts
     const asked = new Set(claims.scope?.split(' '))
     if (!registry.has(claims.client_id) || !asked.has('openid')) return null
     const granted = scopesOf(record, this.#parts.seal.open<StoredGrant>(record), claims)
     if (!granted) return null
     const scopes = granted.filter((scope) => asked.has(scope))
-    const all: Record<string, unknown> = claimsOf(user, registry, claims.client_id, scopes.join(' '))
+    const all: Record<string, unknown> = claimsOf(user, config, registry, claims.client_id)
     return Object.fromEntries(scopes.flatMap(namesOf).map((name) => [name, all[name]]))
   }
 }

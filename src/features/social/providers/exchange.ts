@@ -75,7 +75,13 @@ interface OpenIdAnswer {
 async function openIdProfile(answer: OpenIdAnswer, claims: Claims): Promise<SocialProfile> {
   const { provider, configuration } = answer
   const { map } = provider
-  const wanted = [map.email, map.name, ...(provider.trust === 'claim' ? [map.email_verified] : [])]
+  const { groups } = provider.config
+  const wanted = [
+    map.email,
+    map.name,
+    ...(groups ? [groups.claim] : []),
+    ...(provider.trust === 'claim' ? [map.email_verified] : []),
+  ]
   const isComplete = wanted.every((claim) => hasClaim(claims, claim))
   const endpoint = configuration.serverMetadata().userinfo_endpoint
   if (isComplete || !provider.readsUserInfo || !endpoint) return profileOf(provider, claims)
@@ -86,7 +92,8 @@ async function openIdProfile(answer: OpenIdAnswer, claims: Claims): Promise<Soci
     const profile = profileOf(provider, claims)
     const reason = [error.message, error.error].filter(Boolean).join(': ')
     const emailProblem = profile.emailProblem && `${profile.emailProblem}, and ${reason}`
-    return { ...profile, emailProblem, isComplete: false }
+    const known = provider.config.groups && hasClaim(claims, provider.config.groups.claim) ? profile.groups : null
+    return { ...profile, emailProblem, groups: known, isComplete: false }
   }
 }
 

@@ -14,8 +14,12 @@ export interface SocialProfile {
   /** Whether the provider answered every request. */
   isComplete: boolean
   name: string | null
+  given_name: string | null
+  family_name: string | null
   /** An https URL. */
   avatar: string | null
+  /** Values of the claim with the groups; null if svc reads none, or the provider did not list them. */
+  groups: readonly string[] | null
 }
 
 /** JSON from a provider. */
@@ -98,6 +102,25 @@ export function addressIn({ map, trust, confirmsEmails }: SocialProvider, claims
   return { email, emailProblem: isStated ? `${flag} is not true` : `the claim ${flag} is missing` }
 }
 
+/** Maximum number of values of the claim with the groups. */
+const maxGroupValues = 1_000
+
+/**
+ * Returns the values of the claim with the groups. Without the claim, the user has none, unless the provider says that it
+ * left out a long list: Entra ID then sends `_claim_names` or `hasgroups`.
+ */
+function groupsIn({ config }: SocialProvider, claims: Claims): readonly string[] | null {
+  const path = config.groups?.claim
+  if (path === undefined) return null
+  const value = fieldOf(claims, path)
+  const isLeftOut = hasClaim(claims, `_claim_names.${path}`) || isTrue(claims.hasgroups)
+  if (value === undefined || value === null) return isLeftOut ? null : []
+  return [value]
+    .flat()
+    .flatMap((one) => (typeof one === 'string' ? [one] : []))
+    .slice(0, maxGroupValues)
+}
+
 /** Converts claims to a profile. Throws without a usable id. */
 export function profileOf(provider: SocialProvider, claims: Claims): SocialProfile {
   const { map, id, issuer, workspace } = provider
@@ -110,7 +133,11 @@ export function profileOf(provider: SocialProvider, claims: Claims): SocialProfi
     ...addressIn(provider, claims),
     isComplete: true,
     name: textOf(field('name'), maxNameLength),
+    // By their standard names only.
+    given_name: textOf(claims.given_name, maxNameLength),
+    family_name: textOf(claims.family_name, maxNameLength),
     avatar: urlOf(field('avatar')),
+    groups: groupsIn(provider, claims),
   }
 }
 

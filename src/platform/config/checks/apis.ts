@@ -6,7 +6,7 @@ import { adminScope } from '../sections/admin.ts'
 export const apiChecks = [audiencesDiffer, scopesBelongToOneApi, lifetimesAreShort, clientAudiencesDiffer] as const
 
 /** Scopes with a meaning in OpenID Connect or svc, and the ability that includes all others. */
-const reservedScopes = ['openid', 'profile', 'email', 'offline_access', 'roles', '*', adminScope]
+const reservedScopes = ['openid', 'profile', 'email', 'offline_access', 'roles', 'groups', '*', adminScope]
 
 /** Maximum `token_ttl`, in milliseconds. An API does not notice the revocation of a token that it verifies itself. */
 const maxTokenTtl = 86_400_000

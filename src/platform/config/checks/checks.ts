@@ -4,6 +4,7 @@ import type { Config } from '../schema.ts'
 import { adminChecks } from './admin.ts'
 import { apiChecks } from './apis.ts'
 import { clientChecks } from './clients.ts'
+import { groupChecks } from './groups.ts'
 import { guardChecks } from './guard.ts'
 import { sectionChecks } from './sections.ts'
 import { webhookChecks } from './webhooks.ts'
@@ -18,6 +19,7 @@ export function crossFindings(config: Config): Finding[] {
     ...adminChecks,
     ...apiChecks,
     ...guardChecks,
+    ...groupChecks,
     ...webhookChecks,
     checkFeatures,
   ])

@@ -10,7 +10,7 @@ type Client = Config['clients'][number]
 type Report = (key: string | Path, message: string) => void
 type Rule = (client: Client, report: Report, config: Config) => void
 
-const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access', 'roles']
+const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access', 'roles', 'groups']
 
 const rules: readonly Rule[] = [
   idIsOurs,

@@ -28,7 +28,12 @@ function namesAreUnique({ guard }: Config, report: Report): void {
 }
 
 /** The requirements that only users can meet, and those that only browser sessions can meet. */
-const ofUser = ({ roles, verified }: Rule) => ({ roles: roles !== null, verified })
+const ofUser = ({ roles, groups, all_groups, verified }: Rule) => ({
+  roles: roles !== null,
+  groups: groups !== null,
+  all_groups: all_groups !== null,
+  verified,
+})
 const ofSession = ({ second_factor, confirmed_within }: Rule) => ({
   second_factor,
   confirmed_within: confirmed_within !== null,

@@ -1,4 +1,5 @@
 import { choice, duration, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
+import { loginIdentifiers } from './users.ts'
 
 /** The sections of the account pages, in the order of their menu. */
 export const accountPageNames = [
@@ -45,6 +46,7 @@ export const accountSections = {
     ttl: duration({ default: '7d', description: 'How long the link of an invitation is valid.' }),
   }),
   login: section('Ways to sign in.', {
+    identifiers: loginIdentifiers,
     email_code: flag({
       default: false,
       description:

@@ -25,6 +25,8 @@ const ability = text({
   description: 'An ability.',
 })
 
+const groupName = text({ maxLength: 255, description: 'A group.' })
+
 const stepUp = entry('One ability that requires a strong or recent sign-in.', {
   ability: { ...ability, examples: ['server:update'], description: 'The ability.' },
   acr: nullable(
@@ -112,6 +114,20 @@ const rule = entry(
         description: 'The roles of the users who may pass.',
       }),
     ),
+    groups: nullable(
+      list(groupName, {
+        minItems: 1,
+        example: ['wiki-editors', 'staff'],
+        description: 'Groups of the users who may pass. One of them is enough.',
+      }),
+    ),
+    all_groups: nullable(
+      list(groupName, {
+        minItems: 1,
+        example: ['staff', 'on-call'],
+        description: 'Groups that the user must be in, all of them.',
+      }),
+    ),
     verified: flag({
       default: false,
       description:
@@ -185,11 +201,16 @@ export const guardSection = section('The guard that authenticates requests.', {
     default: 'id',
     description: 'What the user header contains. email is empty for users without a verified address.',
   }),
+  groups_separator: choice([',', '|', ';', ' '], {
+    default: ',',
+    description:
+      'What separates groups in their header. Grafana, Nextcloud and most services behind Authelia expect a comma; those behind authentik a |.',
+  }),
   headers: section('The headers that a service receives about the caller. null omits a header.', {
     user: headerName('Remote-User', 'The user, as remote_user says.'),
     email: headerName('Remote-Email', 'The email address, if it is verified.'),
     name: headerName('Remote-Name', 'The name of the user, percent-encoded where it is not ASCII.'),
-    groups: headerName('Remote-Groups', 'The role of the user.'),
+    groups: headerName('Remote-Groups', 'The groups of the user, with groups_separator between them.'),
     user_id: headerName('Svc-User-Id', 'The id of the user.'),
     abilities: headerName('Svc-Abilities', 'The abilities of the credential, separated by spaces.'),
     actor: headerName('Svc-Actor', 'The agent that acts for the user, with the token of an exchange.'),

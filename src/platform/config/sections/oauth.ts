@@ -50,7 +50,7 @@ const clientIdMetadata = section(
       default: ['openid'],
       example: ['openid', 'offline_access', 'orders:read'],
       description:
-        'All scopes that such clients can get: those of scopes and apis, and openid, profile, email, offline_access and roles. They get this part of what they ask for, if the user allows it.',
+        'All scopes that such clients can get: those of scopes and apis, and openid, profile, email, offline_access, roles and groups. They get this part of what they ask for, if the user allows it.',
     }),
   },
 )

@@ -64,6 +64,23 @@ const provider = entry('An identity provider. docs/social-login.md lists the key
       { id: 'uid', email: 'mail', email_verified: 'mail_ok', name: 'full_name', avatar: 'picture' },
     ),
   ),
+  groups: Type.Optional(
+    entry(
+      'The groups that the provider gives its users. svc sets them at each sign-in, and changes no membership that came from elsewhere.',
+      {
+        claim: text({
+          example: 'groups',
+          description: 'The claim, or the field of the profile, with a list of texts. Dots select nested fields.',
+        }),
+        map: named({ pattern: '^', expected: 'a value of the claim' }, text({ description: 'A group.' }), {
+          entries: [{ value: { '5f0c1a4e-7c2b-4f6d-9a51-0c7e2b1d8f30': 'staff' } }],
+          description:
+            'The group of groups.names for each value of the claim. By default each value that is the name of a group. svc ignores other values.',
+        }),
+      },
+      { claim: 'groups', map: { '5f0c1a4e-7c2b-4f6d-9a51-0c7e2b1d8f30': 'staff' } },
+    ),
+  ),
   trust_email: Type.Optional(
     choice([true, false, 'without_claim'], {
       example: true,

@@ -1,6 +1,6 @@
 import { choice, list } from './kinds.ts'
 
-const USER_CLAIMS = ['role', 'name', 'preferred_username', 'updated_at', 'email', 'email_verified'] as const
+const USER_CLAIMS = ['role', 'groups', 'name', 'preferred_username', 'updated_at', 'email', 'email_verified'] as const
 
 /** Claim about the user that the configuration can add to tokens. */
 export type UserClaim = (typeof USER_CLAIMS)[number]

@@ -52,6 +52,16 @@ export type PasswordReset = Prisma.PasswordResetModel
  */
 export type ConfigSnapshot = Prisma.ConfigSnapshotModel
 /**
+ * Model Group
+ * A group of users. A group of the configuration has a row here once it has a member.
+ */
+export type Group = Prisma.GroupModel
+/**
+ * Model GroupMembership
+ * Why a user is in a group. A user leaves a group when the last row of the group ends.
+ */
+export type GroupMembership = Prisma.GroupMembershipModel
+/**
  * Model Session
  * A browser's session. The id is the SHA-256 (hex) of the id in the cookie.
  */
@@ -166,6 +176,11 @@ export type PersonalAccessToken = Prisma.PersonalAccessTokenModel
  * A user account. Addresses are stored in canonical lower case.
  */
 export type User = Prisma.UserModel
+/**
+ * Model UsedUsername
+ * A username that a user has or had: nobody else gets it.
+ */
+export type UsedUsername = Prisma.UsedUsernameModel
 /**
  * Model EmailChange
  * A change of address that the owner of the former address can undo. Meanwhile that address is not given to another user.

@@ -18,12 +18,12 @@ const tokenFor = async (svc: TestApp, ada: Person, scope: string) =>
 
 t.test('adds the claims of the API to access tokens and their introspection', async (t) => {
   const svc = await buildApis(t, withClaims)
-  const { id, email, name, updated_at } = await svc.createUser({ role: 'editor' })
+  const { id, email, name, username, updated_at } = await svc.createUser({ role: 'editor' })
   const ada = new Person(svc, email)
   const all = {
     role: 'editor',
     name,
-    preferred_username: email,
+    preferred_username: username,
     updated_at: Math.floor(Date.parse(updated_at) / 1000),
     email_verified: true,
     email,

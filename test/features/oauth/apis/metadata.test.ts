@@ -27,7 +27,15 @@ t.test('publishes the metadata of each API', async (t) => {
   )
   t.equal(server.json().issuer, issuer)
   t.strictSame(server.json().protected_resources, [orders, stock, bills])
-  t.match(server.json().scopes_supported, ['openid', 'profile', 'email', 'offline_access', 'roles', 'view-tasks'])
+  t.match(server.json().scopes_supported, [
+    'openid',
+    'profile',
+    'email',
+    'offline_access',
+    'roles',
+    'groups',
+    'view-tasks',
+  ])
   for (const scope of ['stock:write', 'bills:read']) t.ok(server.json().scopes_supported.includes(scope), scope)
   t.equal((await svc.app.inject({ method: 'HEAD', url: `${path}/stock` })).statusCode, 200)
   t.equal((await svc.app.inject({ method: 'POST', url: `${path}/stock` })).statusCode, 405)

@@ -164,6 +164,7 @@ t.test('publishes every scope, and how long keys may be cached', async (t) => {
       'email',
       'offline_access',
       'roles',
+      'groups',
       'orders:read',
       'orders:write',
       'stock:read',

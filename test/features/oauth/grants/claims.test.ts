@@ -38,18 +38,19 @@ const claimNames = (idToken: string | undefined): string[] =>
 
 t.test('serves claims by scope at UserInfo', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
-  const { id, email, name, updated_at } = await svc.createUser({ role: 'editor' })
+  const { id, email, name, username, updated_at } = await svc.createUser({ role: 'editor' })
   const ada = new Person(svc, email)
   const sub = String(id)
   const seconds = Math.floor(Date.parse(updated_at) / 1000)
   const cases: [string, object][] = [
     ['openid', { sub }],
-    ['openid profile', { sub, name, preferred_username: sub, updated_at: seconds }],
+    ['openid profile', { sub, name, preferred_username: username, updated_at: seconds }],
     ['openid email', { sub, email, email_verified: true }],
-    ['openid roles', { sub, roles: ['editor'], groups: ['editor'] }],
+    ['openid roles', { sub, roles: ['editor'] }],
+    ['openid groups', { sub, groups: [] }],
     [
       'openid profile email',
-      { sub, name, preferred_username: email, updated_at: seconds, email, email_verified: true },
+      { sub, name, preferred_username: username, updated_at: seconds, email, email_verified: true },
     ],
   ]
   for (const [scope, claims] of cases) {
@@ -58,18 +59,24 @@ t.test('serves claims by scope at UserInfo', async (t) => {
   }
 })
 
-t.test('never uses an unverified address as preferred_username', async (t) => {
+t.test('keeps preferred_username when an address is verified', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
-  const { id, email } = await svc.createUser({ verified: false })
+  const { id, email, username } = await svc.createUser({ verified: false })
   const tokens = await codeFlow(svc, new Person(svc, email), 'partner', { redirect_uri: callback, scope: all })
-  t.match(decodeJwt(tokens.id_token ?? ''), { preferred_username: String(id), email, email_verified: false })
+  t.match(decodeJwt(tokens.id_token ?? ''), { preferred_username: username, email, email_verified: false })
+  await svc.database.prisma.user.update({
+    where: { id: BigInt(id) },
+    data: { emailVerifiedAt: new Date(), name: 'Eve' },
+  })
+  const later = await codeFlow(svc, new Person(svc, email), 'partner', { redirect_uri: callback, scope: all })
+  t.match(decodeJwt(later.id_token ?? ''), { preferred_username: username, name: 'Eve', email_verified: true })
 })
 
 t.test('includes the claims of the granted scopes in ID tokens by default', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const slim = { ...settings, oauth: { id_token_claims: false } }
   const other = await buildTestApp(t, { settings: slim, clock: svc.clock })
-  const everything = ['email', 'email_verified', 'groups', 'name', 'preferred_username', 'roles', 'updated_at']
+  const everything = ['email', 'email_verified', 'name', 'preferred_username', 'roles', 'updated_at']
   const cases: [typeof svc, string, string[]][] = [
     [svc, 'partner', everything],
     [svc, 'slim', []],
@@ -125,14 +132,14 @@ t.test("limits a third party's token at /api/user by its scopes", async (t) => {
   const svc = await buildTestApp(t, { settings: { ...settings, test_page: true }, clock: stopTime(t) })
   const user = await svc.createUser({ role: 'editor' })
   const ada = new Person(svc, user.email)
-  const { id, name, email, email_verified_at, role, created_at, updated_at } = user
+  const { id, name, username, email, email_verified_at, role, created_at, updated_at } = user
   const cases: [string, object][] = [
     ['orders:read', { id }],
     ['openid', { id }],
-    ['openid profile', { id, name, created_at, updated_at }],
+    ['openid profile', { id, name, username, created_at, updated_at }],
     ['openid email', { id, email, email_verified_at }],
     ['openid roles', { id, role }],
-    [all, { id, name, email, email_verified_at, role, created_at, updated_at }],
+    [all, { id, name, username, email, email_verified_at, role, created_at, updated_at }],
   ]
   for (const [scope, seen] of cases) {
     const { access_token } = await codeFlow(svc, ada, 'partner', { redirect_uri: callback, scope })

@@ -20,6 +20,7 @@ t.test('describes API tokens by abilities, role, id and name', async (t) => {
     scopes: abilities,
     abilities,
     role: 'staff',
+    groups: [],
     token_id: Number(text.split('|')[0]),
     name: 'Backup',
     iss: 'http://localhost:8000',

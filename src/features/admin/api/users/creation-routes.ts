@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../../auth/access/idempotency.ts'
 import { visitOf } from '../../../../auth/access/visit.ts'
+import { newAttributes } from '../../../../identity/attributes.ts'
+import { givenNames } from '../../../../identity/chosen-names.ts'
 import { findUserById } from '../../../../identity/users.ts'
 import { emailField, nullable, nullableText } from '../../../../platform/http/fields.ts'
 import { requireNewPassword } from '../../../../platform/http/new-password.ts'
@@ -9,7 +11,7 @@ import { Type } from '../../../../platform/json-schema.ts'
 import { lockForAdmin } from '../../admin.ts'
 import { addUser } from '../../users.ts'
 import { once, replayHeaders } from '../once.ts'
-import { adminOrigin, changes, reasonField, recordRead } from '../request.ts'
+import { adminNameFields, adminOrigin, changes, groupsField, reasonField, recordRead } from '../request.ts'
 import { AdminUser } from '../schemas.ts'
 import { adminOf } from '../still-administrator.ts'
 import { etagHeaders, etagOf } from '../versions.ts'
@@ -33,6 +35,8 @@ const CreateBody = Type.Object(
       }),
     ),
     role,
+    groups: groupsField,
+    ...adminNameFields,
     verified: Type.Optional(Type.Boolean({ description: 'Whether the address counts as verified.' })),
     reason: reasonField,
   },
@@ -56,15 +60,25 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { body } = request
-      const { email, name, verified = false } = body
+      const { email, name, groups, verified = false } = body
       const lane = app.loginLimiter.laneOf(visitOf(request), email)
       if (body.password != null) requireNewPassword(body.password, app.config.current())
       const password = body.password == null ? null : await app.hashing.hash(body.password, lane)
-      const facts = { email, name, password, verified, role: body.role || app.config.current().registration.role }
+      const { parts, ...named } = givenNames(body)
+      const facts = {
+        ...named,
+        attributes: newAttributes(parts),
+        email,
+        name,
+        password,
+        verified,
+        groups,
+        role: body.role || app.config.current().registration.role,
+      }
       const origin = adminOrigin(request, body.reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
         await lockForAdmin(adminOf(visitOf(request)), tx, [])
-        return (await addUser(tx, origin, facts)).id
+        return (await addUser(app, tx, origin, facts)).id
       })
       const found = await findUserById(app.database, id)
       if (!found) throw keyReused()

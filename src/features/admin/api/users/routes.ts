@@ -26,6 +26,7 @@ const FindQuery = Type.Object({
   email: filterText('Only the user with this address.'),
   provider: filterText('Only users with a linked account at this provider.'),
   role: filterText('Only users with this role.'),
+  group: filterText('Only users in this group.'),
   state: Type.Optional(
     Type.Unsafe<(typeof userStates)[number]>({
       type: 'string',

@@ -4,6 +4,7 @@ import { isJwt } from '../../../../auth/access/bearer-token.ts'
 import { mustVerifyAddress } from '../../../../auth/access/verified-address.ts'
 import { abilitiesOf, type LiveApiToken, liveToken, noteUse } from '../../../../auth/tokens/bearer.ts'
 import { claimsAbout } from '../../../../identity/claims.ts'
+import { groupsOf } from '../../../../identity/groups.ts'
 import type { User } from '../../../../identity/user.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
@@ -84,8 +85,11 @@ export class Introspection {
     const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf, act } = claims
     const abilities = scope?.split(' ') ?? []
     const names = claimNames(this.#parts.registry, { clientId: client_id, aud, scopes: new Set(abilities) })
-    const { name, role, ...claimed } = live.user ? claimsAbout(live.user, names) : {}
+    const config = this.#parts.app.config.current()
+    const { name, role, ...claimed } = live.user ? claimsAbout(live.user, config, names) : {}
     return stateOf({
+      // For the same readers as the role. The scope `groups` adds them for others.
+      ...(mayReadUser(client) && live.user ? { groups: groupsOf(live.user, config) } : {}),
       ...claimed,
       ...{ sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf, act },
       abilities,
@@ -116,6 +120,7 @@ export class Introspection {
       scopes: abilities,
       abilities,
       role: user.role,
+      groups: groupsOf(user, app.config.current()),
       token_id: Number(row.id),
       name: row.name,
       iss: app.config.current().app.url,
@@ -148,9 +153,12 @@ export class Introspection {
 const isVisible = (client: RegisteredClient, owner: string | undefined): boolean =>
   client.introspect || client.client_id === owner
 
+/** Tests for APIs, and for clients that may read the user at `GET /api/user`. */
+const mayReadUser = ({ introspect, first_party }: RegisteredClient): boolean => introspect || first_party
+
 /** The user's role, for APIs and for clients that may read it at `GET /api/user`. */
 const roleFor = (client: RegisteredClient, user: User | null, scopes: readonly string[]): string | undefined =>
-  client.introspect || client.first_party || scopes.includes('roles') ? user?.role : undefined
+  mayReadUser(client) || scopes.includes('roles') ? user?.role : undefined
 
 /** JSON leaves out undefined members. */
 const stateOf = (members: Record<string, unknown>): TokenState => ({ active: true, ...members })

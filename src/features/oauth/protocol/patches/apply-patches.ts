@@ -26,7 +26,11 @@ import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
 /** Dependencies of the patches. */
-export interface PatchParts extends SessionParts, DeviceParts, ClaimParts, Omit<TokenParts, 'successorKey'> {
+export interface PatchParts
+  extends SessionParts,
+    DeviceParts,
+    Omit<ClaimParts, 'config'>,
+    Omit<TokenParts, 'successorKey'> {
   limits: ClientLimits
   secretUses: SecretUses
   counters: Counters

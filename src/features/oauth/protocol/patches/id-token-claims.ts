@@ -11,7 +11,7 @@ interface IdToken {
 }
 
 /** Adds the claims to ID tokens that the configuration lists for the client. */
-export function addClaimsToIdTokens(provider: Provider, { registry, lookups }: ClaimParts): void {
+export function addClaimsToIdTokens(provider: Provider, { config, registry, lookups }: ClaimParts): void {
   patch<(this: IdToken, options?: { use?: string }) => Promise<string>>(
     provider,
     ['IdToken.prototype', 'issue'],
@@ -21,7 +21,7 @@ export function addClaimsToIdTokens(provider: Provider, { registry, lookups }: C
         const names = registry.client(this.client.clientId)?.claims ?? []
         if (options?.use !== 'idtoken' || names.length === 0) return issue.call(this, options)
         const user = await lookups.user(BigInt(this.available.sub ?? 0))
-        for (const [name, value] of Object.entries(user ? claimsAbout(user, names) : {})) this.set(name, value)
+        for (const [name, value] of Object.entries(user ? claimsAbout(user, config, names) : {})) this.set(name, value)
         return issue.call(this, options)
       },
   )

@@ -40,6 +40,7 @@ export type InvitationMinAggregateOutputType = {
   tokenHash: string | null
   name: string | null
   role: string | null
+  groups: string | null
   inviter: string | null
   createdAt: Date | null
   expiresAt: Date | null
@@ -51,6 +52,7 @@ export type InvitationMaxAggregateOutputType = {
   tokenHash: string | null
   name: string | null
   role: string | null
+  groups: string | null
   inviter: string | null
   createdAt: Date | null
   expiresAt: Date | null
@@ -62,6 +64,7 @@ export type InvitationCountAggregateOutputType = {
   tokenHash: number
   name: number
   role: number
+  groups: number
   inviter: number
   createdAt: number
   expiresAt: number
@@ -83,6 +86,7 @@ export type InvitationMinAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  groups?: true
   inviter?: true
   createdAt?: true
   expiresAt?: true
@@ -94,6 +98,7 @@ export type InvitationMaxAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  groups?: true
   inviter?: true
   createdAt?: true
   expiresAt?: true
@@ -105,6 +110,7 @@ export type InvitationCountAggregateInputType = {
   tokenHash?: true
   name?: true
   role?: true
+  groups?: true
   inviter?: true
   createdAt?: true
   expiresAt?: true
@@ -203,6 +209,7 @@ export type InvitationGroupByOutputType = {
   tokenHash: string
   name: string | null
   role: string
+  groups: string
   inviter: string | null
   createdAt: Date
   expiresAt: Date
@@ -237,6 +244,7 @@ export type InvitationWhereInput = {
   tokenHash?: Prisma.StringFilter<"Invitation"> | string
   name?: Prisma.StringNullableFilter<"Invitation"> | string | null
   role?: Prisma.StringFilter<"Invitation"> | string
+  groups?: Prisma.StringFilter<"Invitation"> | string
   inviter?: Prisma.StringNullableFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
@@ -248,6 +256,7 @@ export type InvitationOrderByWithRelationInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   inviter?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -262,6 +271,7 @@ export type InvitationWhereUniqueInput = Prisma.AtLeast<{
   NOT?: Prisma.InvitationWhereInput | Prisma.InvitationWhereInput[]
   name?: Prisma.StringNullableFilter<"Invitation"> | string | null
   role?: Prisma.StringFilter<"Invitation"> | string
+  groups?: Prisma.StringFilter<"Invitation"> | string
   inviter?: Prisma.StringNullableFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"Invitation"> | Date | string
@@ -273,6 +283,7 @@ export type InvitationOrderByWithAggregationInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   inviter?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -292,6 +303,7 @@ export type InvitationScalarWhereWithAggregatesInput = {
   tokenHash?: Prisma.StringWithAggregatesFilter<"Invitation"> | string
   name?: Prisma.StringNullableWithAggregatesFilter<"Invitation"> | string | null
   role?: Prisma.StringWithAggregatesFilter<"Invitation"> | string
+  groups?: Prisma.StringWithAggregatesFilter<"Invitation"> | string
   inviter?: Prisma.StringNullableWithAggregatesFilter<"Invitation"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Invitation"> | Date | string
   expiresAt?: Prisma.DateTimeWithAggregatesFilter<"Invitation"> | Date | string
@@ -303,6 +315,7 @@ export type InvitationCreateInput = {
   tokenHash: string
   name?: string | null
   role: string
+  groups?: string
   inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
@@ -314,6 +327,7 @@ export type InvitationUncheckedCreateInput = {
   tokenHash: string
   name?: string | null
   role: string
+  groups?: string
   inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
@@ -325,6 +339,7 @@ export type InvitationUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -336,6 +351,7 @@ export type InvitationUncheckedUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -347,6 +363,7 @@ export type InvitationCreateManyInput = {
   tokenHash: string
   name?: string | null
   role: string
+  groups?: string
   inviter?: string | null
   createdAt: Date | string
   expiresAt: Date | string
@@ -358,6 +375,7 @@ export type InvitationUpdateManyMutationInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -369,6 +387,7 @@ export type InvitationUncheckedUpdateManyInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   inviter?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -380,6 +399,7 @@ export type InvitationCountOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -395,6 +415,7 @@ export type InvitationMaxOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -406,6 +427,7 @@ export type InvitationMinOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   name?: Prisma.SortOrder
   role?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   inviter?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -423,6 +445,7 @@ export type InvitationSelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  groups?: boolean
   inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
@@ -434,6 +457,7 @@ export type InvitationSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  groups?: boolean
   inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
@@ -445,6 +469,7 @@ export type InvitationSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ex
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  groups?: boolean
   inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
@@ -456,12 +481,13 @@ export type InvitationSelectScalar = {
   tokenHash?: boolean
   name?: boolean
   role?: boolean
+  groups?: boolean
   inviter?: boolean
   createdAt?: boolean
   expiresAt?: boolean
 }
 
-export type InvitationOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "email" | "tokenHash" | "name" | "role" | "inviter" | "createdAt" | "expiresAt", ExtArgs["result"]["invitation"]>
+export type InvitationOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "email" | "tokenHash" | "name" | "role" | "groups" | "inviter" | "createdAt" | "expiresAt", ExtArgs["result"]["invitation"]>
 
 export type $InvitationPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Invitation"
@@ -481,6 +507,10 @@ export type $InvitationPayload<ExtArgs extends runtime.Types.Extensions.Internal
      */
     name: string | null
     role: string
+    /**
+     * JSON list of the names of the groups that the account will be in.
+     */
+    groups: string
     /**
      * Who invited, such as `user:5` or `client:robot`; null for an operator.
      */
@@ -915,6 +945,7 @@ export interface InvitationFieldRefs {
   readonly tokenHash: Prisma.FieldRef<"Invitation", 'String'>
   readonly name: Prisma.FieldRef<"Invitation", 'String'>
   readonly role: Prisma.FieldRef<"Invitation", 'String'>
+  readonly groups: Prisma.FieldRef<"Invitation", 'String'>
   readonly inviter: Prisma.FieldRef<"Invitation", 'String'>
   readonly createdAt: Prisma.FieldRef<"Invitation", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"Invitation", 'DateTime'>

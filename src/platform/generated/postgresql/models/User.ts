@@ -51,6 +51,9 @@ export type UserMinAggregateOutputType = {
   twoFactorConfirmedAt: Date | null
   twoFactorLastStep: bigint | null
   passkeyHandle: string | null
+  username: string | null
+  attributes: string | null
+  groups: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -70,6 +73,9 @@ export type UserMaxAggregateOutputType = {
   twoFactorConfirmedAt: Date | null
   twoFactorLastStep: bigint | null
   passkeyHandle: string | null
+  username: string | null
+  attributes: string | null
+  groups: string | null
   createdAt: Date | null
   updatedAt: Date | null
 }
@@ -89,6 +95,9 @@ export type UserCountAggregateOutputType = {
   twoFactorConfirmedAt: number
   twoFactorLastStep: number
   passkeyHandle: number
+  username: number
+  attributes: number
+  groups: number
   createdAt: number
   updatedAt: number
   _all: number
@@ -120,6 +129,9 @@ export type UserMinAggregateInputType = {
   twoFactorConfirmedAt?: true
   twoFactorLastStep?: true
   passkeyHandle?: true
+  username?: true
+  attributes?: true
+  groups?: true
   createdAt?: true
   updatedAt?: true
 }
@@ -139,6 +151,9 @@ export type UserMaxAggregateInputType = {
   twoFactorConfirmedAt?: true
   twoFactorLastStep?: true
   passkeyHandle?: true
+  username?: true
+  attributes?: true
+  groups?: true
   createdAt?: true
   updatedAt?: true
 }
@@ -158,6 +173,9 @@ export type UserCountAggregateInputType = {
   twoFactorConfirmedAt?: true
   twoFactorLastStep?: true
   passkeyHandle?: true
+  username?: true
+  attributes?: true
+  groups?: true
   createdAt?: true
   updatedAt?: true
   _all?: true
@@ -264,6 +282,9 @@ export type UserGroupByOutputType = {
   twoFactorConfirmedAt: Date | null
   twoFactorLastStep: bigint | null
   passkeyHandle: string | null
+  username: string | null
+  attributes: string
+  groups: string
   createdAt: Date
   updatedAt: Date
   _count: UserCountAggregateOutputType | null
@@ -306,8 +327,12 @@ export type UserWhereInput = {
   twoFactorConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   twoFactorLastStep?: Prisma.BigIntNullableFilter<"User"> | bigint | number | null
   passkeyHandle?: Prisma.StringNullableFilter<"User"> | string | null
+  username?: Prisma.StringNullableFilter<"User"> | string | null
+  attributes?: Prisma.StringFilter<"User"> | string
+  groups?: Prisma.StringFilter<"User"> | string
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"User"> | Date | string
+  memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
@@ -335,8 +360,12 @@ export type UserOrderByWithRelationInput = {
   twoFactorConfirmedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   twoFactorLastStep?: Prisma.SortOrderInput | Prisma.SortOrder
   passkeyHandle?: Prisma.SortOrderInput | Prisma.SortOrder
+  username?: Prisma.SortOrderInput | Prisma.SortOrder
+  attributes?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  memberships?: Prisma.GroupMembershipOrderByRelationAggregateInput
   sessions?: Prisma.SessionOrderByRelationAggregateInput
   rememberTokens?: Prisma.RememberTokenOrderByRelationAggregateInput
   passwordReset?: Prisma.PasswordResetOrderByWithRelationInput
@@ -353,6 +382,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   id?: bigint | number
   email?: string
   passkeyHandle?: string
+  username?: string
   AND?: Prisma.UserWhereInput | Prisma.UserWhereInput[]
   OR?: Prisma.UserWhereInput[]
   NOT?: Prisma.UserWhereInput | Prisma.UserWhereInput[]
@@ -367,8 +397,11 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   twoFactorRecoveryCodes?: Prisma.StringNullableFilter<"User"> | string | null
   twoFactorConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   twoFactorLastStep?: Prisma.BigIntNullableFilter<"User"> | bigint | number | null
+  attributes?: Prisma.StringFilter<"User"> | string
+  groups?: Prisma.StringFilter<"User"> | string
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"User"> | Date | string
+  memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
@@ -379,7 +412,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
-}, "id" | "email" | "passkeyHandle">
+}, "id" | "email" | "passkeyHandle" | "username">
 
 export type UserOrderByWithAggregationInput = {
   id?: Prisma.SortOrder
@@ -396,6 +429,9 @@ export type UserOrderByWithAggregationInput = {
   twoFactorConfirmedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   twoFactorLastStep?: Prisma.SortOrderInput | Prisma.SortOrder
   passkeyHandle?: Prisma.SortOrderInput | Prisma.SortOrder
+  username?: Prisma.SortOrderInput | Prisma.SortOrder
+  attributes?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
   _count?: Prisma.UserCountOrderByAggregateInput
@@ -423,6 +459,9 @@ export type UserScalarWhereWithAggregatesInput = {
   twoFactorConfirmedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
   twoFactorLastStep?: Prisma.BigIntNullableWithAggregatesFilter<"User"> | bigint | number | null
   passkeyHandle?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
+  username?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
+  attributes?: Prisma.StringWithAggregatesFilter<"User"> | string
+  groups?: Prisma.StringWithAggregatesFilter<"User"> | string
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"User"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"User"> | Date | string
 }
@@ -442,8 +481,12 @@ export type UserCreateInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -471,8 +514,12 @@ export type UserUncheckedCreateInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -500,8 +547,12 @@ export type UserUpdateInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -529,8 +580,12 @@ export type UserUncheckedUpdateInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -558,6 +613,9 @@ export type UserCreateManyInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
 }
@@ -577,6 +635,9 @@ export type UserUpdateManyMutationInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -596,6 +657,9 @@ export type UserUncheckedUpdateManyInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -625,6 +689,9 @@ export type UserCountOrderByAggregateInput = {
   twoFactorConfirmedAt?: Prisma.SortOrder
   twoFactorLastStep?: Prisma.SortOrder
   passkeyHandle?: Prisma.SortOrder
+  username?: Prisma.SortOrder
+  attributes?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
 }
@@ -649,6 +716,9 @@ export type UserMaxOrderByAggregateInput = {
   twoFactorConfirmedAt?: Prisma.SortOrder
   twoFactorLastStep?: Prisma.SortOrder
   passkeyHandle?: Prisma.SortOrder
+  username?: Prisma.SortOrder
+  attributes?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
 }
@@ -668,6 +738,9 @@ export type UserMinOrderByAggregateInput = {
   twoFactorConfirmedAt?: Prisma.SortOrder
   twoFactorLastStep?: Prisma.SortOrder
   passkeyHandle?: Prisma.SortOrder
+  username?: Prisma.SortOrder
+  attributes?: Prisma.SortOrder
+  groups?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
 }
@@ -689,6 +762,20 @@ export type UserUpdateOneRequiredWithoutPasswordResetNestedInput = {
   upsert?: Prisma.UserUpsertWithoutPasswordResetInput
   connect?: Prisma.UserWhereUniqueInput
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPasswordResetInput, Prisma.UserUpdateWithoutPasswordResetInput>, Prisma.UserUncheckedUpdateWithoutPasswordResetInput>
+}
+
+export type UserCreateNestedOneWithoutMembershipsInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutMembershipsInput, Prisma.UserUncheckedCreateWithoutMembershipsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutMembershipsInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutMembershipsNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutMembershipsInput, Prisma.UserUncheckedCreateWithoutMembershipsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutMembershipsInput
+  upsert?: Prisma.UserUpsertWithoutMembershipsInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutMembershipsInput, Prisma.UserUpdateWithoutMembershipsInput>, Prisma.UserUncheckedUpdateWithoutMembershipsInput>
 }
 
 export type UserCreateNestedOneWithoutSessionsInput = {
@@ -836,8 +923,12 @@ export type UserCreateWithoutPasswordResetInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -864,8 +955,12 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -908,8 +1003,12 @@ export type UserUpdateWithoutPasswordResetInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -936,10 +1035,158 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutMembershipsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutMembershipsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutMembershipsInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutMembershipsInput, Prisma.UserUncheckedCreateWithoutMembershipsInput>
+}
+
+export type UserUpsertWithoutMembershipsInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutMembershipsInput, Prisma.UserUncheckedUpdateWithoutMembershipsInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutMembershipsInput, Prisma.UserUncheckedCreateWithoutMembershipsInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutMembershipsInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutMembershipsInput, Prisma.UserUncheckedUpdateWithoutMembershipsInput>
+}
+
+export type UserUpdateWithoutMembershipsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutMembershipsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
@@ -964,8 +1211,12 @@ export type UserCreateWithoutSessionsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -992,8 +1243,12 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1036,8 +1291,12 @@ export type UserUpdateWithoutSessionsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1064,8 +1323,12 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1092,8 +1355,12 @@ export type UserCreateWithoutRememberTokensInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1120,8 +1387,12 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1164,8 +1435,12 @@ export type UserUpdateWithoutRememberTokensInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1192,8 +1467,12 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1220,8 +1499,12 @@ export type UserCreateWithoutOauthRecordsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1248,8 +1531,12 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1292,8 +1579,12 @@ export type UserUpdateWithoutOauthRecordsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1320,8 +1611,12 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1348,8 +1643,12 @@ export type UserCreateWithoutOauthConsentsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1376,8 +1675,12 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1420,8 +1723,12 @@ export type UserUpdateWithoutOauthConsentsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1448,8 +1755,12 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1476,8 +1787,12 @@ export type UserCreateWithoutOauthDelegationsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1504,8 +1819,12 @@ export type UserUncheckedCreateWithoutOauthDelegationsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1548,8 +1867,12 @@ export type UserUpdateWithoutOauthDelegationsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1576,8 +1899,12 @@ export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1604,8 +1931,12 @@ export type UserCreateWithoutPersonalTokensInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1632,8 +1963,12 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1676,8 +2011,12 @@ export type UserUpdateWithoutPersonalTokensInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1704,8 +2043,12 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1732,8 +2075,12 @@ export type UserCreateWithoutPasskeysInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1760,8 +2107,12 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1804,8 +2155,12 @@ export type UserUpdateWithoutPasskeysInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1832,8 +2187,12 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1860,8 +2219,12 @@ export type UserCreateWithoutSocialAccountsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -1888,8 +2251,12 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -1932,8 +2299,12 @@ export type UserUpdateWithoutSocialAccountsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -1960,8 +2331,12 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -1988,8 +2363,12 @@ export type UserCreateWithoutEmailChangesInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
@@ -2016,8 +2395,12 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   twoFactorConfirmedAt?: Date | string | null
   twoFactorLastStep?: bigint | number | null
   passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
   createdAt: Date | string
   updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
@@ -2060,8 +2443,12 @@ export type UserUpdateWithoutEmailChangesInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
@@ -2088,8 +2475,12 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
@@ -2107,6 +2498,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
  */
 
 export type UserCountOutputType = {
+  memberships: number
   sessions: number
   rememberTokens: number
   passkeys: number
@@ -2119,6 +2511,7 @@ export type UserCountOutputType = {
 }
 
 export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  memberships?: boolean | UserCountOutputTypeCountMembershipsArgs
   sessions?: boolean | UserCountOutputTypeCountSessionsArgs
   rememberTokens?: boolean | UserCountOutputTypeCountRememberTokensArgs
   passkeys?: boolean | UserCountOutputTypeCountPasskeysArgs
@@ -2138,6 +2531,13 @@ export type UserCountOutputTypeDefaultArgs<ExtArgs extends runtime.Types.Extensi
    * Select specific fields to fetch from the UserCountOutputType
    */
   select?: Prisma.UserCountOutputTypeSelect<ExtArgs> | null
+}
+
+/**
+ * UserCountOutputType without action
+ */
+export type UserCountOutputTypeCountMembershipsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.GroupMembershipWhereInput
 }
 
 /**
@@ -2219,8 +2619,12 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   twoFactorConfirmedAt?: boolean
   twoFactorLastStep?: boolean
   passkeyHandle?: boolean
+  username?: boolean
+  attributes?: boolean
+  groups?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
@@ -2249,6 +2653,9 @@ export type UserSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   twoFactorConfirmedAt?: boolean
   twoFactorLastStep?: boolean
   passkeyHandle?: boolean
+  username?: boolean
+  attributes?: boolean
+  groups?: boolean
   createdAt?: boolean
   updatedAt?: boolean
 }, ExtArgs["result"]["user"]>
@@ -2268,6 +2675,9 @@ export type UserSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   twoFactorConfirmedAt?: boolean
   twoFactorLastStep?: boolean
   passkeyHandle?: boolean
+  username?: boolean
+  attributes?: boolean
+  groups?: boolean
   createdAt?: boolean
   updatedAt?: boolean
 }, ExtArgs["result"]["user"]>
@@ -2287,12 +2697,16 @@ export type UserSelectScalar = {
   twoFactorConfirmedAt?: boolean
   twoFactorLastStep?: boolean
   passkeyHandle?: boolean
+  username?: boolean
+  attributes?: boolean
+  groups?: boolean
   createdAt?: boolean
   updatedAt?: boolean
 }
 
-export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "email" | "emailVerifiedAt" | "pendingEmail" | "language" | "password" | "role" | "disabledAt" | "twoFactorSecret" | "twoFactorRecoveryCodes" | "twoFactorConfirmedAt" | "twoFactorLastStep" | "passkeyHandle" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
+export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "email" | "emailVerifiedAt" | "pendingEmail" | "language" | "password" | "role" | "disabledAt" | "twoFactorSecret" | "twoFactorRecoveryCodes" | "twoFactorConfirmedAt" | "twoFactorLastStep" | "passkeyHandle" | "username" | "attributes" | "groups" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
 export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
@@ -2311,6 +2725,7 @@ export type UserIncludeUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
 export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "User"
   objects: {
+    memberships: Prisma.$GroupMembershipPayload<ExtArgs>[]
     sessions: Prisma.$SessionPayload<ExtArgs>[]
     rememberTokens: Prisma.$RememberTokenPayload<ExtArgs>[]
     passwordReset: Prisma.$PasswordResetPayload<ExtArgs> | null
@@ -2356,6 +2771,18 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
      * The WebAuthn user handle: random, base64url, created with the first passkey.
      */
     passkeyHandle: string | null
+    /**
+     * Lower case. Null only while the user is created.
+     */
+    username: string | null
+    /**
+     * JSON object of what the user may have besides the name, such as `given_name`.
+     */
+    attributes: string
+    /**
+     * JSON list of the names of the user's groups, sorted: what `memberships` yields, so that a request needs no join.
+     */
+    groups: string
     createdAt: Date
     updatedAt: Date
   }, ExtArgs["result"]["user"]>
@@ -2752,6 +3179,7 @@ readonly fields: UserFieldRefs;
  */
 export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs, GlobalOmitOptions = {}> extends Prisma.PrismaPromise<T> {
   readonly [Symbol.toStringTag]: "PrismaPromise"
+  memberships<T extends Prisma.User$membershipsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$membershipsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$GroupMembershipPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   sessions<T extends Prisma.User$sessionsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$sessionsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SessionPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   rememberTokens<T extends Prisma.User$rememberTokensArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$rememberTokensArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$RememberTokenPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   passwordReset<T extends Prisma.User$passwordResetArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passwordResetArgs<ExtArgs>>): Prisma.Prisma__PasswordResetClient<runtime.Types.Result.GetResult<Prisma.$PasswordResetPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
@@ -2805,6 +3233,9 @@ export interface UserFieldRefs {
   readonly twoFactorConfirmedAt: Prisma.FieldRef<"User", 'DateTime'>
   readonly twoFactorLastStep: Prisma.FieldRef<"User", 'BigInt'>
   readonly passkeyHandle: Prisma.FieldRef<"User", 'String'>
+  readonly username: Prisma.FieldRef<"User", 'String'>
+  readonly attributes: Prisma.FieldRef<"User", 'String'>
+  readonly groups: Prisma.FieldRef<"User", 'String'>
   readonly createdAt: Prisma.FieldRef<"User", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"User", 'DateTime'>
 }
@@ -3197,6 +3628,30 @@ export type UserDeleteManyArgs<ExtArgs extends runtime.Types.Extensions.Internal
    * Limit how many Users to delete.
    */
   limit?: number
+}
+
+/**
+ * User.memberships
+ */
+export type User$membershipsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the GroupMembership
+   */
+  select?: Prisma.GroupMembershipSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the GroupMembership
+   */
+  omit?: Prisma.GroupMembershipOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.GroupMembershipInclude<ExtArgs> | null
+  where?: Prisma.GroupMembershipWhereInput
+  orderBy?: Prisma.GroupMembershipOrderByWithRelationInput | Prisma.GroupMembershipOrderByWithRelationInput[]
+  cursor?: Prisma.GroupMembershipWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.GroupMembershipScalarFieldEnum | Prisma.GroupMembershipScalarFieldEnum[]
 }
 
 /**

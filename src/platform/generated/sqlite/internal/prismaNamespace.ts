@@ -399,6 +399,8 @@ type FieldRefInputType<Model, FieldType> = Model extends never ? never : FieldRe
 export const ModelName = {
   PasswordReset: 'PasswordReset',
   ConfigSnapshot: 'ConfigSnapshot',
+  Group: 'Group',
+  GroupMembership: 'GroupMembership',
   Session: 'Session',
   RememberToken: 'RememberToken',
   UsedOnce: 'UsedOnce',
@@ -422,6 +424,7 @@ export const ModelName = {
   SocialAccount: 'SocialAccount',
   PersonalAccessToken: 'PersonalAccessToken',
   User: 'User',
+  UsedUsername: 'UsedUsername',
   EmailChange: 'EmailChange',
   Event: 'Event',
   Outbox: 'Outbox',
@@ -442,7 +445,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -591,6 +594,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.ConfigSnapshotCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.ConfigSnapshotCountAggregateOutputType> | number
+        }
+      }
+    }
+    Group: {
+      payload: Prisma.$GroupPayload<ExtArgs>
+      fields: Prisma.GroupFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.GroupFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.GroupFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        findFirst: {
+          args: Prisma.GroupFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.GroupFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        findMany: {
+          args: Prisma.GroupFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>[]
+        }
+        create: {
+          args: Prisma.GroupCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        createMany: {
+          args: Prisma.GroupCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.GroupCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>[]
+        }
+        delete: {
+          args: Prisma.GroupDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        update: {
+          args: Prisma.GroupUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        deleteMany: {
+          args: Prisma.GroupDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.GroupUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.GroupUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>[]
+        }
+        upsert: {
+          args: Prisma.GroupUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupPayload>
+        }
+        aggregate: {
+          args: Prisma.GroupAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateGroup>
+        }
+        groupBy: {
+          args: Prisma.GroupGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.GroupGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.GroupCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.GroupCountAggregateOutputType> | number
+        }
+      }
+    }
+    GroupMembership: {
+      payload: Prisma.$GroupMembershipPayload<ExtArgs>
+      fields: Prisma.GroupMembershipFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.GroupMembershipFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.GroupMembershipFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        findFirst: {
+          args: Prisma.GroupMembershipFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.GroupMembershipFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        findMany: {
+          args: Prisma.GroupMembershipFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>[]
+        }
+        create: {
+          args: Prisma.GroupMembershipCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        createMany: {
+          args: Prisma.GroupMembershipCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.GroupMembershipCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>[]
+        }
+        delete: {
+          args: Prisma.GroupMembershipDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        update: {
+          args: Prisma.GroupMembershipUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        deleteMany: {
+          args: Prisma.GroupMembershipDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.GroupMembershipUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.GroupMembershipUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>[]
+        }
+        upsert: {
+          args: Prisma.GroupMembershipUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$GroupMembershipPayload>
+        }
+        aggregate: {
+          args: Prisma.GroupMembershipAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateGroupMembership>
+        }
+        groupBy: {
+          args: Prisma.GroupMembershipGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.GroupMembershipGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.GroupMembershipCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.GroupMembershipCountAggregateOutputType> | number
         }
       }
     }
@@ -2296,6 +2447,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    UsedUsername: {
+      payload: Prisma.$UsedUsernamePayload<ExtArgs>
+      fields: Prisma.UsedUsernameFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.UsedUsernameFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.UsedUsernameFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        findFirst: {
+          args: Prisma.UsedUsernameFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.UsedUsernameFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        findMany: {
+          args: Prisma.UsedUsernameFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>[]
+        }
+        create: {
+          args: Prisma.UsedUsernameCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        createMany: {
+          args: Prisma.UsedUsernameCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.UsedUsernameCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>[]
+        }
+        delete: {
+          args: Prisma.UsedUsernameDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        update: {
+          args: Prisma.UsedUsernameUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        deleteMany: {
+          args: Prisma.UsedUsernameDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.UsedUsernameUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.UsedUsernameUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>[]
+        }
+        upsert: {
+          args: Prisma.UsedUsernameUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$UsedUsernamePayload>
+        }
+        aggregate: {
+          args: Prisma.UsedUsernameAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateUsedUsername>
+        }
+        groupBy: {
+          args: Prisma.UsedUsernameGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UsedUsernameGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.UsedUsernameCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.UsedUsernameCountAggregateOutputType> | number
+        }
+      }
+    }
     EmailChange: {
       payload: Prisma.$EmailChangePayload<ExtArgs>
       fields: Prisma.EmailChangeFieldRefs
@@ -2720,6 +2945,26 @@ export const ConfigSnapshotScalarFieldEnum = {
 export type ConfigSnapshotScalarFieldEnum = (typeof ConfigSnapshotScalarFieldEnum)[keyof typeof ConfigSnapshotScalarFieldEnum]
 
 
+export const GroupScalarFieldEnum = {
+  name: 'name',
+  description: 'description',
+  createdAt: 'createdAt'
+} as const
+
+export type GroupScalarFieldEnum = (typeof GroupScalarFieldEnum)[keyof typeof GroupScalarFieldEnum]
+
+
+export const GroupMembershipScalarFieldEnum = {
+  id: 'id',
+  userId: 'userId',
+  groupName: 'groupName',
+  source: 'source',
+  createdAt: 'createdAt'
+} as const
+
+export type GroupMembershipScalarFieldEnum = (typeof GroupMembershipScalarFieldEnum)[keyof typeof GroupMembershipScalarFieldEnum]
+
+
 export const SessionScalarFieldEnum = {
   id: 'id',
   publicId: 'publicId',
@@ -2999,11 +3244,21 @@ export const UserScalarFieldEnum = {
   twoFactorConfirmedAt: 'twoFactorConfirmedAt',
   twoFactorLastStep: 'twoFactorLastStep',
   passkeyHandle: 'passkeyHandle',
+  username: 'username',
+  attributes: 'attributes',
+  groups: 'groups',
   createdAt: 'createdAt',
   updatedAt: 'updatedAt'
 } as const
 
 export type UserScalarFieldEnum = (typeof UserScalarFieldEnum)[keyof typeof UserScalarFieldEnum]
+
+
+export const UsedUsernameScalarFieldEnum = {
+  hash: 'hash'
+} as const
+
+export type UsedUsernameScalarFieldEnum = (typeof UsedUsernameScalarFieldEnum)[keyof typeof UsedUsernameScalarFieldEnum]
 
 
 export const EmailChangeScalarFieldEnum = {
@@ -3075,6 +3330,7 @@ export const InvitationScalarFieldEnum = {
   tokenHash: 'tokenHash',
   name: 'name',
   role: 'role',
+  groups: 'groups',
   inviter: 'inviter',
   createdAt: 'createdAt',
   expiresAt: 'expiresAt'
@@ -3299,6 +3555,8 @@ export type PrismaClientOptions = PrismaClientOptionsWithAccelerateUrl | PrismaC
 export type GlobalOmitConfig = {
   passwordReset?: Prisma.PasswordResetOmit
   configSnapshot?: Prisma.ConfigSnapshotOmit
+  group?: Prisma.GroupOmit
+  groupMembership?: Prisma.GroupMembershipOmit
   session?: Prisma.SessionOmit
   rememberToken?: Prisma.RememberTokenOmit
   usedOnce?: Prisma.UsedOnceOmit
@@ -3322,6 +3580,7 @@ export type GlobalOmitConfig = {
   socialAccount?: Prisma.SocialAccountOmit
   personalAccessToken?: Prisma.PersonalAccessTokenOmit
   user?: Prisma.UserOmit
+  usedUsername?: Prisma.UsedUsernameOmit
   emailChange?: Prisma.EmailChangeOmit
   event?: Prisma.EventOmit
   outbox?: Prisma.OutboxOmit

@@ -1,0 +1,29 @@
+/** What a user may have besides the name. A field that the user does not have is missing. */
+export interface Attributes {
+  given_name?: string
+  family_name?: string
+  /** An https URL, from a provider. */
+  picture?: string
+}
+
+/** New values: null removes one, and undefined keeps it. */
+export type AttributeChanges = { readonly [Name in keyof Attributes]?: Attributes[Name] | null | undefined }
+
+const none: Attributes = Object.freeze({})
+
+/** Reads the attributes of a row. */
+export const attributesOf = (stored: string): Attributes => (stored === '{}' ? none : JSON.parse(stored))
+
+/** The attributes after changes. */
+function changed({ given_name, family_name, picture }: Attributes, changes: AttributeChanges): Attributes {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+  const all = Object.entries({ given_name, family_name, picture, ...Object.fromEntries(given) })
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined && value !== null))
+}
+
+/** The attributes after changes, as a row stores them. */
+export const withAttributes = (before: Attributes, changes: AttributeChanges): string =>
+  JSON.stringify(changed(before, changes))
+
+/** Attributes without those that are null or missing. */
+export const newAttributes = (given: AttributeChanges): Attributes => changed({}, given)
