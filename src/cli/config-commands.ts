@@ -18,11 +18,23 @@ import { forTerminal } from '../platform/observability/terminal.ts'
 import { loadSettings } from '../process/boot.ts'
 import { reloadServers, type ServerAnswer } from '../process/control/client.ts'
 import { RunDirectory } from '../process/control/run-directory.ts'
+import { findingsInData } from './check-data.ts'
 
-async function check({ print }: Terminal, { arguments: [given] }: CommandInput<CommandOptions>): Promise<void> {
-  const { file, others, warnings } = loadConfig({ file: given })
+const checkOptions = {
+  data: { description: 'Also read all users, and compare what is stored with users.fields and groups' },
+} as const satisfies CommandOptions
+
+async function check(
+  { print }: Terminal,
+  { options, arguments: [given] }: CommandInput<typeof checkOptions>,
+): Promise<void> {
+  const { config, file, others, warnings } = loadConfig({ file: given })
   for (const warning of warnings) process.stderr.write(`${forTerminal(warning)}\n`)
   print(`${[file ?? 'No configuration file (all defaults)', ...others].join(', ')}: valid`)
+  if (!options.data) return
+  const findings = await findingsInData(config)
+  if (findings.length > 0) throw new CommandError(findings.join('\n'))
+  print('The stored data fits.')
 }
 
 /** Configuration to compare with. */
@@ -168,9 +180,9 @@ export const configCommands = [
     summary: 'Validate the configuration',
     details:
       'Prints every error with its line, and exits with 78 if there are any. Warns about probable mistakes, such as texts and ' +
-      'templates with unknown names.',
+      'templates with unknown names. With --data, exits with 1 if stored values do not fit; they stay as they are.',
     arguments: [{ name: 'file', description: 'The file. By default the configured one' }],
-    options: {},
+    options: checkOptions,
     run: check,
   }),
   terminalCommand({

@@ -1,9 +1,13 @@
+import type { Fields } from './fields.ts'
+
 /** What a user may have besides the name. A field that the user does not have is missing. */
 export interface Attributes {
   given_name?: string
   family_name?: string
   /** An https URL, from a provider. */
   picture?: string
+  /** Values of the fields in `users.fields`, by name. */
+  fields?: Fields
 }
 
 /** New values: null removes one, and undefined keeps it. */
@@ -14,11 +18,13 @@ const none: Attributes = Object.freeze({})
 /** Reads the attributes of a row. */
 export const attributesOf = (stored: string): Attributes => (stored === '{}' ? none : JSON.parse(stored))
 
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && Object.keys(value ?? {}).length === 0
+
 /** The attributes after changes. */
-function changed({ given_name, family_name, picture }: Attributes, changes: AttributeChanges): Attributes {
+function changed({ given_name, family_name, picture, fields }: Attributes, changes: AttributeChanges): Attributes {
   const given = Object.entries(changes).filter(([, value]) => value !== undefined)
-  const all = Object.entries({ given_name, family_name, picture, ...Object.fromEntries(given) })
-  return Object.fromEntries(all.filter(([, value]) => value !== undefined && value !== null))
+  const all = Object.entries({ given_name, family_name, picture, fields, ...Object.fromEntries(given) })
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined && value !== null && !isEmpty(value)))
 }
 
 /** The attributes after changes, as a row stores them. */

@@ -1,6 +1,8 @@
 import type { Config } from '../platform/config/schema.ts'
 import { nullableText } from '../platform/http/fields.ts'
+import { Type } from '../platform/json-schema.ts'
 import { type AttributeChanges, type Attributes, newAttributes } from './attributes.ts'
+import type { Fields } from './fields.ts'
 import { requireUsername } from './username.ts'
 
 const namePart = (description: string) => nullableText(description, { maxLength: 255, format: 'name' })
@@ -13,6 +15,16 @@ export const nameFields = {
   given_name: namePart('The given name, where `users.name_parts` allows it.'),
   family_name: namePart('The family name, where `users.name_parts` allows it.'),
 }
+
+/** Values for the fields in `users.fields`. */
+export const fieldsField = Type.Optional(
+  Type.Unsafe<Fields | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+    maxProperties: 100,
+    description: 'Values of the fields in `users.fields`, by name. null removes a value, and others stay.',
+  }),
+)
 
 type GivenNames = { readonly [Name in keyof typeof nameFields]?: string | null | undefined }
 

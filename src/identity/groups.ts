@@ -38,6 +38,10 @@ export async function existingGroups(
   return new Set([...names.filter((name) => isDeclared(config, name)), ...rows.map(({ name }) => name)])
 }
 
+/** The names of all groups. */
+export const allGroups = async ({ prisma }: Reader, { groups }: GroupConfig): Promise<ReadonlySet<string>> =>
+  new Set([...Object.keys(groups.names), ...(await prisma.group.findMany()).map(({ name }) => name)])
+
 /** Throws 422 for too many groups, or for one that does not exist. */
 export async function requireGroups(
   reader: Reader,

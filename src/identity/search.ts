@@ -1,5 +1,6 @@
 import type { Database } from '../platform/database/database.ts'
 import { query, type Value } from '../platform/database/statements.ts'
+import type { FieldFilter } from './fields.ts'
 import { canonicalEmail, toUser, type User } from './user.ts'
 
 export const userStates = ['active', 'disabled', 'verified', 'unverified', 'two_factor'] as const
@@ -15,6 +16,8 @@ export interface UserFilter {
   provider?: string
   role?: string
   group?: string
+  /** A value of a declared field. Reads all users. */
+  field?: FieldFilter
   state?: (typeof userStates)[number]
 }
 
@@ -52,6 +55,16 @@ export function searchStatement(engine: Database['engine'], filter: UserFilter, 
   }
   if (filter.group !== undefined) {
     where.push(`id IN (SELECT user_id FROM group_memberships WHERE group_name = ${bind(filter.group)})`)
+  }
+  if (filter.field !== undefined) {
+    const { name, value } = filter.field
+    const isSqlite = engine === 'sqlite'
+    const stored = isSqlite
+      ? `attributes ->> ${bind(`$.fields.${name}`)}`
+      : `attributes::jsonb #>> CAST(${bind(`{fields,${name}}`)} AS TEXT[])`
+    // SQLite extracts true as 1.
+    const wanted = isSqlite && /^(true|false)$/.test(value) ? [value, String(Number(value === 'true'))] : [value]
+    where.push(`CAST(${stored} AS TEXT) IN (${wanted.map(bind).join(', ')})`)
   }
   if (filter.text !== undefined && filter.isInside) {
     const pattern = (text: string) => bind(`%${literal(lowered(text, engine))}%`)

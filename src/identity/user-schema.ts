@@ -1,4 +1,6 @@
+import type { Config } from '../platform/config/schema.ts'
 import { type Static, Type } from '../platform/json-schema.ts'
+import { type Fields, seenFields } from './fields.ts'
 import type { User } from './user.ts'
 
 /** User JSON, the same in all responses. */
@@ -54,6 +56,13 @@ const {
   updated_at,
 } = UserSchema.properties
 
+/** Fields of the user that the operator declares. */
+export const fields = Type.Unsafe<Fields>({
+  type: 'object',
+  additionalProperties: true,
+  description: 'The fields in `users.fields` that the reader may see, by name; null for one without a value.',
+})
+
 /** User JSON for a caller. A third-party client sees only the fields of its scopes. */
 export const SeenUserSchema = Type.Object(
   {
@@ -68,6 +77,7 @@ export const SeenUserSchema = Type.Object(
     pending_email,
     role: Type.Optional(role),
     groups: Type.Optional(groups),
+    fields: Type.Optional(fields),
     two_factor_enabled: Type.Optional(two_factor_enabled),
     created_at: Type.Optional(created_at),
     updated_at: Type.Optional(updated_at),
@@ -77,6 +87,8 @@ export const SeenUserSchema = Type.Object(
 
 type Field = keyof typeof UserSchema.properties
 
+const hasFields = ({ users }: Pick<Config, 'users'>): boolean => Object.keys(users.fields).length > 0
+
 /** User fields by scope. */
 const fieldsOfScope: Readonly<Record<string, readonly Field[]>> = {
   profile: ['name', 'username', 'given_name', 'family_name', 'picture', 'created_at', 'updated_at'],
@@ -85,9 +97,16 @@ const fieldsOfScope: Readonly<Record<string, readonly Field[]>> = {
   groups: ['groups'],
 }
 
-/** Returns the user fields that these OpenID scopes allow; all fields for null. */
-export function seenUser(user: User, scopes: readonly string[] | null): Static<typeof SeenUserSchema> {
-  if (scopes === null) return user
-  const fields = scopes.flatMap((scope) => fieldsOfScope[scope] ?? [])
-  return { id: user.id, ...Object.fromEntries(fields.map((field) => [field, user[field]])) }
+/** Returns the user as these OpenID scopes allow; for null, with everything that the user may see. */
+export function seenUser(
+  user: User,
+  scopes: readonly string[] | null,
+  config: Pick<Config, 'users'>,
+): Static<typeof SeenUserSchema> {
+  if (scopes === null) {
+    const { fields: stored, ...seen } = user
+    return hasFields(config) ? { ...seen, fields: seenFields(config, stored, 'user') } : seen
+  }
+  const names = scopes.flatMap((scope) => fieldsOfScope[scope] ?? [])
+  return { id: user.id, ...Object.fromEntries(names.map((field) => [field, user[field]])) }
 }

@@ -4,6 +4,7 @@ import { arrayLiteral } from '../platform/database/statements.ts'
 import type { Prisma } from '../platform/generated/postgresql/client.ts'
 import { type AttributeChanges, type Attributes, withAttributes } from './attributes.ts'
 import { isHeldForUndo } from './email-change.ts'
+import type { Fields } from './fields.ts'
 import { clearTwoFactor, clearUnconfirmedTwoFactor } from './two-factor.ts'
 import { canonicalEmail, toUser, type User } from './user.ts'
 import { deriveUsername, giveUsername } from './username.ts'
@@ -33,6 +34,8 @@ export interface UserChanges {
   /** In its stored form. */
   username?: string
   parts?: AttributeChanges
+  /** Changes of the fields; null removes one. */
+  fields?: Fields
   verified?: true
   disabled?: boolean
   resetTwoFactor?: true

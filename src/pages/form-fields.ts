@@ -1,37 +1,131 @@
 import type { Config } from '../platform/config/schema.ts'
 import { typedText } from '../platform/http/fields.ts'
+import { isSet } from '../platform/http/flag.ts'
+import type { Language } from '../platform/languages/languages.ts'
 import type { TextName } from './texts.ts'
 
 /** A field of a form that the configuration adds. */
 export interface FormField {
+  /** Also the key of its errors. */
   name: string
   label: string
+  kind: 'text' | 'number' | 'checkbox' | 'select'
+  /** `1` for a checkbox that is checked. */
   value: string
+  /** The texts to choose from, for a select. */
+  options: readonly string[]
   hint: string | null
   /** Value of the attribute `autocomplete`. */
   autocomplete: string
   maxLength: number
+  isRequired: boolean
 }
 
-type Values = Readonly<Record<string, unknown>>
+/** Values of fields, by name. */
+type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of a form for the names of a user, besides the full name. */
-export function nameFormFields(
-  { users }: Pick<Config, 'users'>,
-  text: (name: TextName) => string,
-  values: Values,
-  { asksUsername }: { asksUsername: boolean },
-): FormField[] {
+type FormConfig = Pick<Config, 'users' | 'i18n'>
+type Declared = Config['users']['fields'][string]
+
+/** Which of the fields in `users.fields` a form has. */
+export type AskedFields = 'registration' | 'profile'
+
+/** The names of these fields in a form, as a pattern. */
+export const fieldInForm = '^fields\\.[a-z][a-z0-9_]*$'
+
+const askedFields = ({ users }: Pick<Config, 'users'>, asked: AskedFields): [name: string, declared: Declared][] =>
+  Object.entries(users.fields).filter(([, { registration, write, read }]) =>
+    asked === 'registration' ? registration !== null : write.includes('user') && read.includes('user'),
+  )
+
+/** The text of a value in a form. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ')
+  if (typeof value === 'boolean') return value ? '1' : ''
+  return value === undefined || value === null ? '' : String(value)
+}
+
+const kindOf = ({ schema }: Declared): FormField['kind'] => {
+  if (schema.type === 'boolean') return 'checkbox'
+  if (schema.type === 'integer' || schema.type === 'number') return 'number'
+  return schema.type === 'string' && schema.enum !== null ? 'select' : 'text'
+}
+
+interface FormFacts {
+  config: FormConfig
+  language: Language
+  text: (name: TextName) => string
+  /** What the form shows: a user, or the form as it was sent. */
+  values: Readonly<Record<string, unknown>>
+  /** The stored fields of the user; undefined if `values` is a form. */
+  stored: Fields | undefined
+  asked: AskedFields
+  asksUsername: boolean
+}
+
+/** The fields of a form for a user that the configuration adds, besides the full name. */
+export function userFormFields(facts: FormFacts): FormField[] {
+  const { config, language, text, values, stored, asked, asksUsername } = facts
+  const plain = { kind: 'text', options: [], isRequired: false } as const
   const field = (name: string, label: TextName, hint: TextName, autocomplete: string, maxLength: number) => ({
-    ...{ name, label: text(label), value: typedText(values[name]), hint: text(hint), autocomplete, maxLength },
+    ...{
+      ...plain,
+      name,
+      label: text(label),
+      value: typedText(values[name]),
+      hint: text(hint),
+      autocomplete,
+      maxLength,
+    },
+  })
+  const own = askedFields(config, asked).map(([name, declared]): FormField => {
+    const { label, schema, registration } = declared
+    const key = `fields.${name}`
+    const isRequired = registration === 'required'
+    return {
+      name: key,
+      label: label[language] ?? label[config.i18n.default] ?? name.replaceAll('_', ' '),
+      kind: kindOf(declared),
+      value: stored ? textOf(stored[name]) : typedText(values[key]),
+      options: schema.enum ?? [],
+      hint: isRequired || schema.type === 'boolean' ? null : text('fields.optional'),
+      autocomplete: 'off',
+      // An array is one text with commas.
+      maxLength: schema.type === 'string' ? (schema.maxLength ?? 1_000) : 10_000,
+      isRequired,
+    }
   })
   return [
-    ...(users.name_parts
+    ...(config.users.name_parts
       ? [
           field('given_name', 'fields.given_name', 'fields.optional', 'given-name', 255),
           field('family_name', 'fields.family_name', 'fields.optional', 'family-name', 255),
         ]
       : []),
     ...(asksUsername ? [field('username', 'fields.username', 'fields.username_hint', 'nickname', 63)] : []),
+    ...own,
   ]
 }
+
+/** The value of a field as its type, from the text of a form. A text that does not fit stays, so that it is refused. */
+function typedValue({ schema }: Declared, typed: unknown): unknown {
+  if (schema.type === 'boolean') return isSet(typed)
+  const text = typedText(typed).trim()
+  if (text === '') return null
+  if (schema.type === 'integer' || schema.type === 'number') return Number.isNaN(Number(text)) ? text : Number(text)
+  if (schema.type !== 'array') return text
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+/** The fields of `users.fields` that a form sent. */
+export const fieldsOfForm = (
+  config: Pick<Config, 'users'>,
+  form: Readonly<Record<string, unknown>>,
+  asked: AskedFields,
+): Fields =>
+  Object.fromEntries(
+    askedFields(config, asked).map(([name, declared]) => [name, typedValue(declared, form[`fields.${name}`])]),
+  )

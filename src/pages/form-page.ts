@@ -9,14 +9,18 @@ import { pageAnswers } from './pages.ts'
 type Fields = TObject
 type NoFields = TObject<Record<never, never>>
 
-/** Schema of a form by the descriptions of its fields. A handler checks them, because the page shows their errors. */
-export const formOf = <Name extends string>(title: string, fields: Record<Name, string>) =>
+/** Schema of a form by the descriptions of its fields, perhaps with more fields whose names match a pattern. A handler checks them, because the page shows their errors. */
+export const formOf = <Name extends string>(title: string, fields: Record<Name, string>, more?: { pattern: string }) =>
   Type.Object(
     Object.fromEntries(Object.entries<string>(fields).map(([name, text]) => [name, uncheckedText(text)])) as Record<
       Name,
       ReturnType<typeof uncheckedText>
     >,
-    { title, additionalProperties: false },
+    {
+      title,
+      additionalProperties: false,
+      ...(more ? { patternProperties: { [more.pattern]: {} } } : {}),
+    },
   )
 
 /** The errors that a page with a form shows, and its status. */

@@ -52,9 +52,9 @@ const slices: Readonly<Record<string, Slice>> = {
   'sign-in-page': { words: /sign-?in-?page/i, max: 14 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
-    // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups that a
-    // provider gives are checked with the others.
-    max: 9,
+    // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups
+    // and the fields that a provider gives are checked with the others.
+    max: 11,
   },
   session: { words: /features\/session\//, max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },

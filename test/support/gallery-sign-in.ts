@@ -36,11 +36,33 @@ const linkProvider: PageData['link-provider'] = {
   identity: 'ada.lovelace@example.com',
   user: ada,
 }
+const plainField = { kind: 'text', options: [], isRequired: false } as const
 const chosenName = {
+  ...plainField,
   ...{ name: 'username', label: 'Username', value: '', autocomplete: 'nickname', maxLength: 63 },
   hint: 'Optional. Letters from a to z, digits, periods, hyphens and underscores.',
 }
+const declaredFields = [
+  {
+    ...chosenName,
+    name: 'fields.team',
+    label: 'Team',
+    kind: 'select' as const,
+    options: ['Sales', 'Support'],
+    hint: 'Optional',
+  },
+  { ...chosenName, name: 'fields.seats', label: 'Seats', kind: 'number' as const, hint: null, isRequired: true },
+  {
+    ...chosenName,
+    name: 'fields.news',
+    label: 'Send me the newsletter',
+    kind: 'checkbox' as const,
+    value: '1',
+    hint: null,
+  },
+]
 const oneField = (value: string, hint: string | null) => ({
+  ...plainField,
   ...{ name: 'given_name', label: 'Given name', value, hint, autocomplete: 'given-name', maxLength: 255 },
 })
 const register: PageData['register'] = {
@@ -176,7 +198,8 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
       remember: true,
       errors: { email: ['The email has already been taken.'] },
     }),
-  'register-fields': (reply) => reply.page('register', { ...register, fields: [chosenName, oneField('', null)] }),
+  'register-fields': (reply) =>
+    reply.page('register', { ...register, fields: [chosenName, oneField('', null), ...declaredFields] }),
   'register-fields-failed': (reply) =>
     reply.page('register', {
       ...register,

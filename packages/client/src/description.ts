@@ -21,6 +21,8 @@ export interface paths {
                     role?: string;
                     /** @description Only users in this group. */
                     group?: string;
+                    /** @description Only users with this value of a field in `users.fields`, such as `team:Sales`. Reads all users. */
+                    field?: string;
                     /** @description Only users in this state. */
                     state?: "active" | "disabled" | "verified" | "unverified" | "two_factor";
                     /** @description The `next` of the previous page. */
@@ -374,7 +376,7 @@ export interface paths {
     "/admin/v1/users/import": {
         /**
          * Import users as JSON lines
-         * @description Each line is an object with `email`, `name`, and optionally `role`, `groups` (which must exist), `username`, `given_name`, `family_name`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; the database can have 5 kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
+         * @description Each line is an object with `email`, `name`, and optionally `role`, `groups` (which must exist), `username`, `given_name`, `family_name`, `fields`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; the database can have 5 kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
          */
         post: {
             parameters: {
@@ -2320,6 +2322,8 @@ export interface components {
              * @description The family name.
              */
             family_name?: string | null;
+            /** @description Values of the fields in `users.fields`, by name. null removes a value, and others stay. */
+            fields?: Record<string, unknown> | null;
             /** @description Whether the address counts as verified. */
             verified?: boolean;
             /** @description Why, for the audit trail. Without personal data. */
@@ -2674,6 +2678,8 @@ export interface components {
              * @description The family name.
              */
             family_name?: string | null;
+            /** @description Values of the fields in `users.fields`, by name. null removes a value, and others stay. */
+            fields?: Record<string, unknown> | null;
             /**
              * @description Marks the address as verified. `false` is invalid.
              * @example true
@@ -2733,6 +2739,10 @@ export interface components {
             updated_at: string;
             /** @description Whether the account is disabled. */
             disabled: boolean;
+            /** @description The fields in `users.fields` that the reader may see, by name; null for one without a value. */
+            fields?: {
+                [key: string]: unknown;
+            };
         };
         /** @description A user with credentials, sessions, tokens, linked accounts and events. */
         AdminUserDetails: {
@@ -2778,6 +2788,10 @@ export interface components {
             updated_at: string;
             /** @description Whether the account is disabled. */
             disabled: boolean;
+            /** @description The fields in `users.fields` that the reader may see, by name; null for one without a value. */
+            fields?: {
+                [key: string]: unknown;
+            };
             /** @description Why the user is in each group. */
             memberships: {
                 /** @description The name of the group. */
@@ -2961,6 +2975,8 @@ export interface components {
              * @description The family name, where `users.name_parts` allows it.
              */
             family_name?: string | null;
+            /** @description Values of the fields in `users.fields`, by name. null removes a value, and others stay. */
+            fields?: Record<string, unknown> | null;
             /**
              * Format: email
              * @description The email address. svc sends the verification mail there.
@@ -3148,6 +3164,10 @@ export interface components {
             role?: string;
             /** @description The names of the groups, sorted. */
             groups?: string[];
+            /** @description The fields in `users.fields` that the reader may see, by name; null for one without a value. */
+            fields?: {
+                [key: string]: unknown;
+            };
             /** @description Whether a second factor is confirmed. */
             two_factor_enabled?: boolean;
             /**
@@ -3629,6 +3649,8 @@ export interface components {
              * @description The family name, where `users.name_parts` allows it.
              */
             family_name?: string | null;
+            /** @description Values of the fields in `users.fields`, by name. null removes a value, and others stay. */
+            fields?: Record<string, unknown> | null;
             /**
              * Format: email
              * @description The email address. svc sends the verification mail there.
@@ -3803,6 +3825,8 @@ export interface components {
              * @description The family name, where `users.name_parts` allows it.
              */
             family_name?: string | null;
+            /** @description Values of the fields in `users.fields`, by name. null removes a value, and others stay. */
+            fields?: Record<string, unknown> | null;
             /**
              * Format: email
              * @description The email address. Send the current one to keep it.

@@ -3,6 +3,7 @@ import { accountsOf } from '../../auth/accounts.ts'
 import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
 import { unlockAccount } from '../../auth/sign-in/unlock-account.ts'
 import { type EventContext, recordEvent } from '../../identity/events.ts'
+import { changedFields } from '../../identity/fields.ts'
 import { changeGroups, requireGroups, requireRoleIsNoGroup } from '../../identity/groups.ts'
 import { heldAddresses } from '../../identity/import.ts'
 import { notify } from '../../identity/notices.ts'
@@ -80,7 +81,10 @@ export function changeUser(
     if (changes.role !== undefined && changes.role !== before.role) {
       await requireRoleIsNoGroup(tx, admin.config.current(), changes.role)
     }
-    const updated = await updateUser(tx, before, changes, origin.now)
+    const { fields: given, ...others } = changes
+    const fields = given && changedFields(admin.config.current(), before.fields ?? {}, given, 'admin')
+    const parts = fields ? { parts: { ...changes.parts, fields } } : {}
+    const updated = await updateUser(tx, before, { ...others, ...parts }, origin.now)
     const data = { changed: Object.keys(changes).join(' ') }
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })
     if (updated.disabled !== before.disabled)

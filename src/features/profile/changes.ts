@@ -6,9 +6,10 @@ import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
 import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { renewForPassword, signOut } from '../../auth/sign-in/sign-in.ts'
 import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
-import { chosenParts, nameFields } from '../../identity/chosen-names.ts'
+import { chosenParts, fieldsField, nameFields } from '../../identity/chosen-names.ts'
 import { undoLink } from '../../identity/email-change.ts'
 import { recordEvent } from '../../identity/events.ts'
+import { changedFields, type Fields } from '../../identity/fields.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail } from '../../identity/user.ts'
@@ -27,6 +28,7 @@ export const ProfileBody = Type.Object(
   {
     name: Type.String({ ...nameField, description: 'The full name.' }),
     ...nameFields,
+    fields: fieldsField,
     email: emailField('The email address. Send the current one to keep it.'),
   },
   { title: 'UpdateProfileRequest', additionalProperties: false },
@@ -79,7 +81,8 @@ export async function changeProfile(request: FastifyRequest, reply: FastifyReply
   const mode = app.config.current().registration.email_change
   const parts = chosenParts(app.config.current(), body)
   const username = await newUsername(request, reply, body.username)
-  const facts = { userId: user.id, name: body.name, username, parts, email, mode, now: origin.now }
+  const fields = (before: Fields) => changedFields(app.config.current(), before, body.fields ?? {}, 'user')
+  const facts = { userId: user.id, name: body.name, username, parts, fields, email, mode, now: origin.now }
   const outcome = await updateProfile(app.database, facts, {
     lock: (tx) => requireStillSignedIn(tx, visitOf(request)),
     also: async (tx, before, change) => {

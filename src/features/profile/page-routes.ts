@@ -1,24 +1,29 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../auth/access/caller.ts'
 import { addAccountPages, done, ownAccount, sectionPath } from '../../pages/account/account-pages.ts'
-import { nameFormFields } from '../../pages/form-fields.ts'
+import { fieldInForm, fieldsOfForm, userFormFields } from '../../pages/form-fields.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { resendPage } from '../../pages/links.ts'
 import { textsOf } from '../../pages/texts.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
 import { typedText } from '../../platform/http/fields.ts'
+import { languageOf } from '../../platform/http/language.ts'
 import type { Static } from '../../platform/json-schema.ts'
 import { changeProfile, ProfileBody } from './changes.ts'
 
 const path = sectionPath('profile')
 const emailPath = `${path}/email`
 
-const ProfileForm = formOf('ProfileForm', {
-  name: 'The full name.',
-  username: 'The username, where users can change it.',
-  given_name: 'The given name, where users enter it.',
-  family_name: 'The family name, where users enter it.',
-})
+const ProfileForm = formOf(
+  'ProfileForm',
+  {
+    name: 'The full name.',
+    username: 'The username, where users can change it.',
+    given_name: 'The given name, where users enter it.',
+    family_name: 'The family name, where users enter it.',
+  },
+  { pattern: fieldInForm },
+)
 
 type Form = Static<typeof ProfileForm>
 
@@ -35,7 +40,15 @@ const profilePages: FastifyPluginAsync = async (app) => {
       {
         action: path,
         name: typed === undefined ? user.name : typedText(typed.name),
-        fields: nameFormFields(config, textsOf(request), typed ?? user, { asksUsername: editable }),
+        fields: userFormFields({
+          config,
+          language: languageOf(request),
+          text: textsOf(request),
+          values: { ...(typed ?? user) },
+          stored: typed ? undefined : (user.fields ?? {}),
+          asked: 'profile',
+          asksUsername: editable,
+        }),
         username: enabled && !editable ? user.username : null,
         email: user.email,
         pendingEmail: user.pending_email ?? null,
@@ -65,7 +78,8 @@ const profilePages: FastifyPluginAsync = async (app) => {
       form: ProfileForm,
       async send(request, reply) {
         const { email } = requireUser(request)
-        await changeProfile(request, reply, checkBody(request, ProfileBody, { ...request.body, email }))
+        const fields = fieldsOfForm(app.config.current(), request.body, 'profile')
+        await changeProfile(request, reply, checkBody(request, ProfileBody, { ...request.body, email, fields }))
         return done(path, 'saved')
       },
       again: (request, reply, state) => page(request, reply, request.body, state),

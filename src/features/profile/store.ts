@@ -1,5 +1,6 @@
 import { type AttributeChanges, withAttributes } from '../../identity/attributes.ts'
 import { requestEmailChange } from '../../identity/email-change.ts'
+import type { Fields } from '../../identity/fields.ts'
 import type { User } from '../../identity/user.ts'
 import { giveUsername } from '../../identity/username.ts'
 import { findUserById } from '../../identity/users.ts'
@@ -15,6 +16,8 @@ interface ProfileChange {
   /** In its stored form; undefined to keep the current one. */
   username: string | undefined
   parts: AttributeChanges
+  /** Returns the fields after the changes. Throws for an invalid one. */
+  fields(before: Fields): Fields
   /** Normalised new address; null if unchanged. */
   email: string | null
   mode: 'verified' | 'immediate'
@@ -30,7 +33,7 @@ interface ProfileSteps {
 /** Changes a profile, with related changes in the same transaction. */
 export async function updateProfile(
   database: Database,
-  { userId, name, username, parts, email, mode, now }: ProfileChange,
+  { userId, name, username, parts, fields, email, mode, now }: ProfileChange,
   { lock, also }: ProfileSteps,
 ): Promise<ProfileOutcome> {
   try {
@@ -39,7 +42,11 @@ export async function updateProfile(
       const found = await findUserById({ prisma: tx }, userId)
       if (!found) return 'gone'
       const { user } = found
-      const data = { name, attributes: withAttributes(user, parts), updatedAt: new Date(now) }
+      const data = {
+        name,
+        attributes: withAttributes(user, { ...parts, fields: fields(user.fields ?? {}) }),
+        updatedAt: new Date(now),
+      }
       await tx.user.update({ where: { id: BigInt(userId) }, data })
       if (username !== undefined) await giveUsername(tx, userId, username)
       const change = email === null ? null : await requestEmailChange(tx, user, { to: email, mode, now })

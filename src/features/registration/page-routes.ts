@@ -4,7 +4,7 @@ import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { nameFields } from '../../identity/chosen-names.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { redirectOn, returnField, showDestination, withReturn } from '../../pages/continuation.ts'
-import { nameFormFields } from '../../pages/form-fields.ts'
+import { fieldInForm, fieldsOfForm, userFormFields } from '../../pages/form-fields.ts'
 import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { registrationPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -13,22 +13,27 @@ import { notFound } from '../../platform/errors.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
 import { typedText, uncheckedText } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
+import { languageOf } from '../../platform/http/language.ts'
 import { returnTarget } from '../../platform/http/return-to.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 import { RegisterBody, register } from './register.ts'
 
 const path = '/oauth/register'
 
-const FormBody = formOf('RegisterForm', {
-  return_to: returnField,
-  name: 'The full name.',
-  username: 'The username, where users choose it.',
-  given_name: 'The given name, where users enter it.',
-  family_name: 'The family name, where users enter it.',
-  email: 'The email address.',
-  password: 'The password.',
-  remember: '`1`: keep the browser signed in.',
-})
+const FormBody = formOf(
+  'RegisterForm',
+  {
+    return_to: returnField,
+    name: 'The full name.',
+    username: 'The username, where users choose it.',
+    given_name: 'The given name, where users enter it.',
+    family_name: 'The family name, where users enter it.',
+    email: 'The email address.',
+    password: 'The password.',
+    remember: '`1`: keep the browser signed in.',
+  },
+  { pattern: fieldInForm },
+)
 
 type Form = Static<typeof FormBody>
 
@@ -47,7 +52,15 @@ const registrationPages: FastifyPluginAsync = async (app) => {
         action: path,
         returnTo: target,
         name: typedText(form.name),
-        fields: nameFormFields(config, textsOf(reply.request), form, { asksUsername: config.users.username.enabled }),
+        fields: userFormFields({
+          config,
+          language: languageOf(reply.request),
+          text: textsOf(reply.request),
+          values: form,
+          stored: undefined,
+          asked: 'registration',
+          asksUsername: config.users.username.enabled,
+        }),
         email: typedText(form.email),
         remember: isSet(form.remember),
         errors,
@@ -105,11 +118,16 @@ const registrationPages: FastifyPluginAsync = async (app) => {
 
 /** The form as a body of `POST /register`. The page has one password field. */
 function checked(request: FastifyRequest, { return_to: _, ...fields }: Form): Static<typeof RegisterBody> {
+  const config = request.server.config.current()
   // A form sends an empty field for a name that was left out.
   const given = Object.fromEntries(
     Object.entries(fields).filter(([name, value]) => !(name in nameFields) || value !== ''),
   )
-  return checkBody(request, RegisterBody, { ...given, password_confirmation: fields.password })
+  return checkBody(request, RegisterBody, {
+    ...given,
+    fields: fieldsOfForm(config, fields, 'registration'),
+    password_confirmation: fields.password,
+  })
 }
 
 export default registrationPages

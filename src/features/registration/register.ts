@@ -1,6 +1,7 @@
 import type { Visit } from '../../auth/access/visit.ts'
-import { chosenNames, nameFields } from '../../identity/chosen-names.ts'
+import { chosenNames, fieldsField, nameFields } from '../../identity/chosen-names.ts'
 import { recordEvent } from '../../identity/events.ts'
+import { registeredFields } from '../../identity/fields.ts'
 import { usernameTaken } from '../../identity/username.ts'
 import { createUser, findUserByEmail } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
@@ -15,6 +16,7 @@ export const RegisterBody = Type.Object(
   {
     name: Type.String({ ...nameField, description: 'The full name.' }),
     ...nameFields,
+    fields: fieldsField,
     email: emailField('The email address. svc sends the verification mail there.'),
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
@@ -34,16 +36,18 @@ export async function register(visit: Visit, body: Static<typeof RegisterBody>) 
   const app = visit.app
   if (visit.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
   requireAllowedDomain(app.config.current(), email)
-  const names = chosenNames(app.config.current(), body)
+  const { username, attributes: names } = chosenNames(app.config.current(), body)
+  const attributes = { ...names, fields: registeredFields(app.config.current(), body.fields) }
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
-  if (names.username && (await app.lookups.userByUsername(names.username))) throw usernameTaken()
+  if (username && (await app.lookups.userByUsername(username))) throw usernameTaken()
   const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visit, email))
   const origin = visit.origin
   const { role } = app.config.current().registration
   const user = await app.database.transaction(async (tx) => {
     const created = await createUser(tx, {
-      ...names,
+      username,
+      attributes,
       name,
       email,
       password: hash,

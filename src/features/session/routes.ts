@@ -106,7 +106,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { user, profileScopes } = callerOf(request)
       if (!user) throw forbidden()
-      return seenUser(user, profileScopes)
+      return seenUser(user, profileScopes, app.config.current())
     },
   )
 }

@@ -18,10 +18,10 @@ import type { Tx } from '../../platform/database/database.ts'
 import { isAllowedDomain } from '../../platform/http/allowed-domains.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { type SocialFailure, socialFailure } from './failure.ts'
-import { applyGroups } from './groups.ts'
+import { applyGroups, applyProfile } from './profile-parts.ts'
 import type { SocialProvider } from './providers/provider.ts'
 import { FactsChanged, retryOnChange } from './retry-on-change.ts'
-import { insertLink, noteUse, ownerOf, type StoredIdentity, setPicture } from './store.ts'
+import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
 /** The account, and whether this request created it. */
 export interface Opened extends UserWithPassword {
@@ -83,7 +83,7 @@ async function decideAndApply(visit: Visit, tx: Tx, facts: SignInFacts): Promise
     await link(visit, tx, facts, { userId, decision })
   }
   await applyGroups(visit, tx, userId, identity)
-  if (identity.avatar !== null) await setPicture(tx, userId, identity.avatar)
+  await applyProfile(visit, tx, userId, identity)
   const found = await findUserById(db, userId)
   if (!found) throw new FactsChanged()
   return { ...found, isNewAccount: decision.action === 'create' }

@@ -1,4 +1,4 @@
-import { attributesOf, withAttributes } from '../../identity/attributes.ts'
+import { type AttributeChanges, type Attributes, attributesOf, withAttributes } from '../../identity/attributes.ts'
 import type { EventContext } from '../../identity/events.ts'
 import { dropProviderGroups } from '../../identity/groups.ts'
 import type { Found, ImportItem } from '../../identity/import-part.ts'
@@ -97,16 +97,24 @@ export async function endGifts(
   { provider, avatar }: DeletedLink,
 ): Promise<void> {
   if (!(await hasLink(tx, userId, [provider]))) await dropProviderGroups(tx, origin, userId, provider)
-  const { attributes } = await tx.user.findUniqueOrThrow({ where: { id: BigInt(userId) } })
-  if (avatar !== null && attributesOf(attributes).picture === avatar) await setPicture(tx, userId, null)
+  const before = await storedAttributes(tx, userId)
+  if (avatar !== null && before.picture === avatar) await storeAttributes(tx, userId, before, { picture: null })
 }
 
-/** Sets the picture of a locked user. */
-export async function setPicture(tx: Tx, userId: number, picture: string | null): Promise<void> {
-  const where = { id: BigInt(userId) }
-  const stored = attributesOf((await tx.user.findUniqueOrThrow({ where })).attributes)
-  if ((stored.picture ?? null) === picture) return
-  await tx.user.update({ where, data: { attributes: withAttributes(stored, { picture }) } })
+/** The attributes of a locked user. */
+export const storedAttributes = async (tx: Tx, userId: number): Promise<Attributes> =>
+  attributesOf((await tx.user.findUniqueOrThrow({ where: { id: BigInt(userId) } })).attributes)
+
+/** Changes the attributes of a locked user. */
+export async function storeAttributes(
+  tx: Tx,
+  userId: number,
+  before: Attributes,
+  changes: AttributeChanges,
+): Promise<void> {
+  const attributes = withAttributes(before, changes)
+  if (attributes === withAttributes(before, {})) return
+  await tx.user.update({ where: { id: BigInt(userId) }, data: { attributes } })
 }
 
 /** Deletes every link of the user, with the groups of its provider. The user is locked. */

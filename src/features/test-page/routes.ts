@@ -45,7 +45,7 @@ const testUser: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { user, profileScopes } = callerOf(request)
       if (!user) throw forbidden()
-      return seenUser(user, profileScopes)
+      return seenUser(user, profileScopes, app.config.current())
     },
   )
 }

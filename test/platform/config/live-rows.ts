@@ -23,7 +23,6 @@ import {
   pendingEmail,
   registered,
   registering,
-  remoteGroups,
   remoteUser,
   signedIn,
   startDevice,
@@ -51,13 +50,6 @@ const asChief = async (svc: Reloading) => {
   return browser.get('/admin/v1/keys')
 }
 
-/** What an empty sign-in asks for. */
-const signingInWithoutName: Observation = async (svc) => {
-  const { browser } = await signedIn(svc)
-  await browser.post('/logout')
-  return (await browser.post('/login', {})).body
-}
-
 const fromApp = { origin: 'https://app.example.com' }
 const cors = (header: string, origin = fromApp.origin) =>
   words(new RegExp(`"${header}":"?([^",]+)`), answered('/svc/csrf-cookie', 'headers', { origin }))
@@ -83,9 +75,6 @@ export const rows: readonly Row[] = [
   ['guard.default', 'deny', forwardedStatus, 200, 403],
   ['guard.rules', [{ hosts: ['api.example.com'], roles: ['staff'] }], forwardedStatus, 200, 403],
   ['guard.remote_user', 'email', remoteUser, 'id', 'email'],
-  ['guard.groups_separator', '|', remoteGroups, 'a,b', 'a|b'],
-  ['groups.include_role', true, remoteGroups, 'a,b', 'a,b,user'],
-  ['groups.names', { staff: 'Staff' }, async (svc) => (await runCommandOn(svc, 'group:list')).length, 0, 1],
   ['guard.step_up', [{ ability: 'view-tasks', acr: '2' }], tasksByPersonalToken, 200, 401],
   [
     'expiration',
@@ -192,8 +181,6 @@ export const rows: readonly Row[] = [
     200,
   ],
   ['invitations.ttl', '2d', words(/(\d+) days/, inviteMail), '7', '2'],
-  ['login.identifiers', ['username'], words(/The (\w+) field is required/, signingInWithoutName), 'email', 'username'],
-  ['users.name_parts', true, words(/name="(given)_name"/, page('/oauth/register')), null, 'given'],
   ['login.email_code', true, answered('/oauth/email-code', 'statusCode'), 404, 200],
   [
     'mobile_apps.ios',

@@ -7,6 +7,7 @@ import { rootSchema } from '../../../src/platform/config/schema.ts'
 import type { Schema } from '../../../src/platform/config/walk.ts'
 import { rows } from './live-rows.ts'
 import { buildReloading } from './reloading-app.ts'
+import { userRows } from './user-rows.ts'
 
 /** Keys without a row. `kept.test.ts` covers them too: none is read at boot or from a replaced configuration. */
 const unseen = [
@@ -54,7 +55,7 @@ const keysOf = (reload: 'live' | 'restart'): string[] =>
 
 t.test('applies a change of each live key when the file is reloaded', async (t) => {
   const svc = await buildReloading(t)
-  for (const [key, value, look, before, after] of rows) {
+  for (const [key, value, look, before, after] of [...rows, ...userRows]) {
     const [section = '', name] = key.split('.')
     const given = typeof value === 'string' ? value.replace('{templates}', svc.templates) : value
     t.equal(await look(svc), before, `${key} before`)
@@ -65,7 +66,7 @@ t.test('applies a change of each live key when the file is reloaded', async (t) 
 })
 
 t.test('tests every key that is marked live', async (t) => {
-  const known = [...rows.map(([key]) => key), ...unseen]
+  const known = [...[...rows, ...userRows].map(([key]) => key), ...unseen]
   t.same(known.sort(), keysOf('live').sort(), 'add new keys to live-rows.ts')
 })
 

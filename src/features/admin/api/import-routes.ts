@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { visitOf } from '../../../auth/access/visit.ts'
 import { newAttributes } from '../../../identity/attributes.ts'
-import { givenNames } from '../../../identity/chosen-names.ts'
+import { fieldsField, givenNames } from '../../../identity/chosen-names.ts'
+import { changedFields } from '../../../identity/fields.ts'
 import { existingGroups, roleIsGroup } from '../../../identity/groups.ts'
 import { takenAddresses } from '../../../identity/import.ts'
 import { canonicalEmail } from '../../../identity/user.ts'
@@ -32,6 +33,7 @@ const Line = Type.Object(
     role: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: 'name' })),
     groups: groupsField,
     ...adminNameFields,
+    fields: fieldsField,
     verified: Type.Optional(Type.Boolean()),
     disabled: Type.Optional(Type.Boolean()),
     password_hash: Type.Optional(
@@ -124,6 +126,7 @@ async function readLines(request: FastifyRequest, text: string) {
         username,
         given_name,
         family_name,
+        fields,
         verified = false,
         disabled = false,
         email,
@@ -145,7 +148,7 @@ async function readLines(request: FastifyRequest, text: string) {
         line,
         user: {
           ...named,
-          attributes: newAttributes(parts),
+          attributes: { ...newAttributes(parts), fields: changedFields(config.current(), {}, fields ?? {}, 'admin') },
           email: email.trim(),
           name: name.trim(),
           role,
@@ -208,7 +211,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'adminImportUsers',
         tags: ['Administration'],
         summary: 'Import users as JSON lines',
-        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`groups\` (which must exist), \`username\`, \`given_name\`, \`family_name\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; the database can have ${maxLegacyCosts} kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
+        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`groups\` (which must exist), \`username\`, \`given_name\`, \`family_name\`, \`fields\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; the database can have ${maxLegacyCosts} kinds of hashes besides svc's own. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
         body: {
           content: Object.fromEntries(
             mediaTypes.map((type) => [type, { schema: { type: 'string', examples: [example] } }]),

@@ -1,5 +1,7 @@
 import { TokenSchema } from '../../../auth/tokens/token-schema.ts'
-import { UserSchema } from '../../../identity/user-schema.ts'
+import { type Fields, seenFields } from '../../../identity/fields.ts'
+import { fields, UserSchema } from '../../../identity/user-schema.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { nullable } from '../../../platform/http/fields.ts'
 import { type TSchema, Type } from '../../../platform/json-schema.ts'
 
@@ -29,9 +31,17 @@ export const AdminUser = Type.Object(
   {
     ...UserSchema.properties,
     disabled: Type.Boolean({ description: 'Whether the account is disabled.' }),
+    fields: Type.Optional(fields),
   },
   { title: 'AdminUser', description: 'A user, as administrators see it.' },
 )
+
+/** A user, or a record with one, as administrators see it. */
+export const adminView = <Record extends { fields?: Fields }>(record: Record, config: Config): Record => {
+  const { fields: stored, ...seen } = record
+  const shown = seenFields(config, stored, 'admin')
+  return (Object.keys(shown).length > 0 ? { ...seen, fields: shown } : seen) as Record
+}
 
 export const Invitation = Type.Object(
   {

@@ -1,19 +1,18 @@
+import { fieldClaims } from '../../../identity/fields.ts'
 import { groupsOf } from '../../../identity/groups.ts'
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { Registry } from './clients.ts'
-import { claimsByScope, scopeOfClaim } from './scopes.ts'
-
-const servedClaims: ReadonlySet<string> = new Set([...Object.values(claimsByScope).flat(), 'auth_time'])
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Tests whether a client may ask for a claim on its own: one that nobody registered only with a scope that it can get. */
 const mayAskFor = (registry: Registry, clientId: string | undefined) => (claim: string) => {
-  const scope = scopeOfClaim(claim)
+  const scope = registry.scopeOfClaim(claim)
   const isLimited = scope !== undefined && registry.isDocument(clientId)
-  return servedClaims.has(claim) && !(isLimited && !registry.documents.scopes.includes(scope))
+  const isServed = claim === 'auth_time' || Object.values(registry.claimsByScope).flat().includes(claim)
+  return isServed && !(isLimited && !registry.documents.scopes.includes(scope))
 }
 
 /**
@@ -38,10 +37,16 @@ export function settledClaims(text: string, registry: Registry, clientId: string
 }
 
 /** All claims about a user; the library filters them by the granted scopes. Role and groups are for clients that list the scope. */
-export function claimsOf(user: User, config: Pick<Config, 'groups'>, registry: Registry, clientId: string | undefined) {
+export function claimsOf(
+  user: User,
+  config: Pick<Config, 'groups' | 'users'>,
+  registry: Registry,
+  clientId: string | undefined,
+) {
   const isVerified = user.email_verified_at !== null
   const listed = registry.listedScopes(clientId)
   return {
+    ...fieldClaims(config, user.fields),
     sub: String(user.id),
     name: user.name,
     preferred_username: user.username,

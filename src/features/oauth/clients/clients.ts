@@ -3,7 +3,7 @@ import type { Application } from '../../../pages/continuation.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import { constantTimeEqual, sha256Hex } from '../../../platform/crypto/hash.ts'
 import { DocumentPolicy, hostOf } from '../client-documents/policy.ts'
-import { openidScopes, registeredScopes, scopeOfUserClaim, servedScopes } from './scopes.ts'
+import { claimsByScope, openidScopes, registeredScopes, scopeIn, scopeOfUserClaim, servedScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
 /** Client from the YAML file. */
@@ -97,8 +97,11 @@ export class Registry {
   readonly #audiences: ReadonlySet<string>
   readonly #refreshTtl: number
   readonly #origins: ReadonlySet<string>
+  /** Claims by scope. */
+  readonly claimsByScope: Readonly<Record<string, readonly string[]>>
 
   constructor(config: Config) {
+    this.claimsByScope = claimsByScope(config)
     this.#origins = new Set(config.clients.flatMap(({ cors_origins }) => cors_origins))
     this.#refreshTtl = config.oauth.refresh_token_ttl
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
@@ -206,6 +209,11 @@ export class Registry {
   /** Maximum lifetime of a client's access tokens, in milliseconds. */
   maxAccessTtl(id: string | undefined): number {
     return Math.max(...this.targets(id).map(({ ttl }) => ttl))
+  }
+
+  /** Scope that grants a claim, apart from `openid`. */
+  scopeOfClaim(claim: string): string | undefined {
+    return scopeIn(this.claimsByScope, claim)
   }
 
   /** API scopes of a client, limited to those of the resources that a request names. */

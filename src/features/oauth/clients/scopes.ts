@@ -55,8 +55,8 @@ export function inPageOrder(config: Config, names: Iterable<string>): string[] {
   return [...new Set(names)].toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
 }
 
-/** Claims by scope (OpenID Connect Core section 5.4). */
-export const claimsByScope = {
+/** Claims of every configuration by scope. */
+const standardClaims: Readonly<Record<string, readonly string[]>> = {
   openid: ['sub', 'acr', 'amr'],
   profile: ['name', 'preferred_username', 'given_name', 'family_name', 'picture', 'updated_at'],
   email: ['email', 'email_verified'],
@@ -64,10 +64,21 @@ export const claimsByScope = {
   groups: ['groups'],
 }
 
+/** Claims by scope (OpenID Connect Core section 5.4), with those of the fields of users. */
+export const claimsByScope = ({ users }: Pick<Config, 'users'>): Record<string, string[]> => {
+  const added = Object.values(users.fields)
+  return Object.fromEntries(
+    Object.entries(standardClaims).map(([scope, claims]) => [
+      scope,
+      [...claims, ...added.flatMap((field) => (field.claim !== null && field.scope === scope ? [field.claim] : []))],
+    ]),
+  )
+}
+
 /** Scope that describes a claim which the configuration adds to tokens. */
 export const scopeOfUserClaim = (claim: UserClaim): string =>
-  claim === 'role' ? 'roles' : (scopeOfClaim(claim) ?? claim)
+  claim === 'role' ? 'roles' : (scopeIn(standardClaims, claim) ?? claim)
 
 /** Scope that grants a claim, apart from `openid`. */
-export const scopeOfClaim = (claim: string): string | undefined =>
-  Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]
+export const scopeIn = (byScope: Readonly<Record<string, readonly string[]>>, claim: string): string | undefined =>
+  Object.entries(byScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]

@@ -2,7 +2,7 @@ import type { Config } from '../../../platform/config/schema.ts'
 import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import type { Language } from '../../../platform/languages/languages.ts'
 import type { Registry } from '../clients/clients.ts'
-import { describeScope, identityScopes, inPageOrder, scopeOfClaim, scopeOfUserClaim } from '../clients/scopes.ts'
+import { describeScope, identityScopes, inPageOrder, scopeOfUserClaim } from '../clients/scopes.ts'
 import { claimsFor, namedTargets } from '../clients/targets.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
 
@@ -21,7 +21,7 @@ function askedClaims({ params, prompt }: Details, registry: Registry): string[] 
   const { missingOIDCClaims: claims } = prompt.details
   const asked: unknown[] = Array.isArray(claims) ? claims : []
   const mayGet = identityScopes(registry.listedScopes(String(params.client_id)))
-  return asked.flatMap((claim) => scopeOfClaim(String(claim)) ?? []).filter((scope) => mayGet.includes(scope))
+  return asked.flatMap((claim) => registry.scopeOfClaim(String(claim)) ?? []).filter((scope) => mayGet.includes(scope))
 }
 
 /** Scopes for the claims that the configuration adds to the client's tokens. Clients can read access tokens. */
@@ -49,7 +49,7 @@ export function grantedPermissions(
     .filter(({ name, scopes }) => name === null || scopes.some((scope) => granted.has(scope)))
   return [
     ...scopes,
-    ...claims.flatMap((claim) => scopeOfClaim(claim) ?? []),
+    ...claims.flatMap((claim) => registry.scopeOfClaim(claim) ?? []),
     ...scopesOfClaims([...inIdTokens, ...targets.flatMap((target) => claimsFor(target, granted))]),
   ]
 }

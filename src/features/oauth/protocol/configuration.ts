@@ -7,7 +7,7 @@ import { acrValues, type Factors } from '../authentication-context.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import { resourceIndicators } from '../clients/choose-target.ts'
 import { claimsOf, idTokenClaimsOf } from '../clients/claims.ts'
-import { claimsByScope, servedScopes } from '../clients/scopes.ts'
+import { servedScopes } from '../clients/scopes.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 import { mayRefresh } from '../records/deferred-writes.ts'
@@ -63,7 +63,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     routes: protocolRoutes,
     responseTypes: ['code'],
     scopes: [...servedScopes],
-    claims: claimsByScope,
+    claims: { ...registry.claimsByScope } as Record<string, string[]>,
     acrValues,
     subjectTypes: ['public'],
     clientAuthMethods,

@@ -2,7 +2,7 @@ import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { RegisteredClient, Registry } from '../clients/clients.ts'
-import { scopeOfClaim, servedScopes } from '../clients/scopes.ts'
+import { servedScopes } from '../clients/scopes.ts'
 import { namedTargets, type Target } from '../clients/targets.ts'
 import { requestFactsOf } from './browser.ts'
 
@@ -64,7 +64,7 @@ export const loadExistingGrant =
     })
     grantScopes(grant, given, namedTargets(registry.targets(client.clientId), params?.resource))
     // Claims of scopes that the user allowed, or that need no consent, are allowed too.
-    const isAllowed = (claim: string) => isOwn || allowed.includes(scopeOfClaim(claim) ?? 'openid')
+    const isAllowed = (claim: string) => isOwn || allowed.includes(registry.scopeOfClaim(claim) ?? 'openid')
     grant.addOIDCClaims([...ctx.oidc.requestParamClaims].filter(isAllowed))
     // Other individual claims are not part of the remembered consent. They last as long as the session.
     const previous = params?.claims ? await provider.Grant.find(session.grantIdFor(client.clientId) ?? '') : undefined

@@ -6,7 +6,6 @@ import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
 import { claimsOf } from '../clients/claims.ts'
 import type { Registry } from '../clients/clients.ts'
-import { claimsByScope } from '../clients/scopes.ts'
 import type { RecordSeal } from '../records/record-seal.ts'
 import { protocolRoutes } from './paths.ts'
 
@@ -63,7 +62,9 @@ export class UserInfo {
     if (!granted) return null
     const scopes = granted.filter((scope) => asked.has(scope))
     const all: Record<string, unknown> = claimsOf(user, config, registry, claims.client_id)
-    return Object.fromEntries(scopes.flatMap(namesOf).map((name) => [name, all[name]]))
+    return Object.fromEntries(
+      scopes.flatMap((scope) => registry.claimsByScope[scope] ?? []).map((name) => [name, all[name]]),
+    )
   }
 }
 
@@ -93,6 +94,3 @@ function scopesOf(
     (grant.openid?.claims ?? []).length === 0
   return isUsual ? (grant.openid?.scope?.split(' ') ?? null) : null
 }
-
-const namesOf = (scope: string): readonly string[] =>
-  Object.hasOwn(claimsByScope, scope) ? claimsByScope[scope as keyof typeof claimsByScope] : []

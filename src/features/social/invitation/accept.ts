@@ -3,10 +3,10 @@ import { recordEvent } from '../../../identity/events.ts'
 import { acceptInvitation, findInvitation } from '../../../identity/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
-import { applyGroups } from '../groups.ts'
+import { applyGroups, applyProfile } from '../profile-parts.ts'
 import type { SocialProvider } from '../providers/provider.ts'
 import { FactsChanged, retryOnChange } from '../retry-on-change.ts'
-import { insertLink, ownerOf, type StoredIdentity, setPicture } from '../store.ts'
+import { insertLink, ownerOf, type StoredIdentity } from '../store.ts'
 
 interface Acceptance {
   provider: SocialProvider
@@ -33,7 +33,7 @@ export async function acceptWithIdentity(visit: Visit, { provider, identity, tok
     if (user === 'taken') throw socialFailure('account_exists', 'the invited address has an account')
     if (!(await insertLink(tx, user.id, identity, origin.now))) throw new FactsChanged()
     await applyGroups(visit, tx, user.id, identity)
-    if (identity.avatar !== null) await setPicture(tx, user.id, identity.avatar)
+    await applyProfile(visit, tx, user.id, identity)
     await recordEvent(tx, origin, { type: 'social_linked', userId: user.id, data: { provider: provider.id } })
     return { user, password: null, isNewAccount: true }
   })

@@ -1,3 +1,4 @@
+import type { Fields } from '../../../identity/fields.ts'
 import { isEmail, isVisible, withoutControls } from '../../../platform/http/formats.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
@@ -20,6 +21,8 @@ export interface SocialProfile {
   avatar: string | null
   /** Values of the claim with the groups; null if svc reads none, or the provider did not list them. */
   groups: readonly string[] | null
+  /** Values for fields of the user, by name, as the provider sent them. */
+  fields: Fields
 }
 
 /** JSON from a provider. */
@@ -138,6 +141,12 @@ export function profileOf(provider: SocialProvider, claims: Claims): SocialProfi
     family_name: textOf(claims.family_name, maxNameLength),
     avatar: urlOf(field('avatar')),
     groups: groupsIn(provider, claims),
+    fields: Object.fromEntries(
+      Object.entries(provider.config.fields).flatMap(([name, path]) => {
+        const value = fieldOf(claims, path)
+        return value === undefined ? [] : [[name, value]]
+      }),
+    ),
   }
 }
 

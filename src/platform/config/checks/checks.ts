@@ -7,6 +7,7 @@ import { clientChecks } from './clients.ts'
 import { groupChecks } from './groups.ts'
 import { guardChecks } from './guard.ts'
 import { sectionChecks } from './sections.ts'
+import { userFieldChecks } from './user-fields.ts'
 import { webhookChecks } from './webhooks.ts'
 
 /** Returns all problems between keys that are valid on their own. */
@@ -20,6 +21,7 @@ export function crossFindings(config: Config): Finding[] {
     ...apiChecks,
     ...guardChecks,
     ...groupChecks,
+    ...userFieldChecks,
     ...webhookChecks,
     checkFeatures,
   ])

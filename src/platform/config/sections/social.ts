@@ -81,6 +81,15 @@ const provider = entry('An identity provider. docs/social-login.md lists the key
       { claim: 'groups', map: { '5f0c1a4e-7c2b-4f6d-9a51-0c7e2b1d8f30': 'staff' } },
     ),
   ),
+  fields: named(
+    { pattern: '^', expected: 'a field of users.fields' },
+    text({ example: 'department', description: 'The claim, or the field of the profile. Dots select nested fields.' }),
+    {
+      description:
+        'The claims with the fields of users.fields that the provider may write, by field. svc stores them at each sign-in, if they are valid.',
+      entries: [{ value: { team: 'department' } }],
+    },
+  ),
   trust_email: Type.Optional(
     choice([true, false, 'without_claim'], {
       example: true,

@@ -1,4 +1,5 @@
 import { choice, flag, list, section } from './kinds.ts'
+import { userFields } from './user-fields.ts'
 
 /** What users call themselves. */
 export const userSections = {
@@ -18,6 +19,7 @@ export const userSections = {
         }),
       },
     ),
+    fields: userFields,
     name_parts: flag({
       default: false,
       description: 'Whether users can enter their given name and family name, besides the full name.',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { visitOf } from '../../../../auth/access/visit.ts'
-import { givenNames } from '../../../../identity/chosen-names.ts'
+import { fieldsField, givenNames } from '../../../../identity/chosen-names.ts'
 import type { UserChanges } from '../../../../identity/users.ts'
 import { validationFailed } from '../../../../platform/errors.ts'
 import { optionalBody } from '../../../../platform/http/description/described-schemas.ts'
@@ -8,7 +8,7 @@ import { requireNewPassword } from '../../../../platform/http/new-password.ts'
 import { Type } from '../../../../platform/json-schema.ts'
 import { changeUser, endSessions, makeResetLink, removeUser, replacePassword, unlockUser } from '../../users.ts'
 import { adminNameFields, adminOrigin, changes, reasonField, UserParams, userIdOf } from '../request.ts'
-import { AdminUser } from '../schemas.ts'
+import { AdminUser, adminView } from '../schemas.ts'
 import { adminOf } from '../still-administrator.ts'
 import { etagHeaders, etagOf, versionCheck } from '../versions.ts'
 
@@ -23,6 +23,7 @@ const UpdateBody = Type.Object(
   {
     role: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: 'name', description: 'The new role.' })),
     ...adminNameFields,
+    fields: fieldsField,
     verified: isTrue('Marks the address as verified. `false` is invalid.'),
     disabled: Type.Optional(
       Type.Boolean({
@@ -94,7 +95,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { reason, verified, reset_two_factor, username, given_name, family_name, ...asked } = request.body
+      const { reason, verified, reset_two_factor, username, given_name, family_name, fields, ...asked } = request.body
       const { parts, ...named } = givenNames({ username, given_name, family_name })
       const hasParts = given_name !== undefined || family_name !== undefined
       for (const [name, value] of Object.entries({ verified, reset_two_factor })) {
@@ -104,20 +105,21 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         ...asked,
         ...named,
         ...(hasParts ? { parts } : {}),
+        ...(fields ? { fields } : {}),
         ...(verified ? { verified } : {}),
         ...(reset_two_factor ? { resetTwoFactor: true } : {}),
       }
       if (Object.keys(wanted).length === 0) {
         throw validationFailed({
           role: [
-            'One of role, username, given_name, family_name, verified, disabled and reset_two_factor is required.',
+            'One of role, username, given_name, family_name, fields, verified, disabled and reset_two_factor is required.',
           ],
         })
       }
       const origin = adminOrigin(request, reason)
       const user = await changeUser(adminOf(visitOf(request)), origin, userIdOf(request), wanted, versionCheck(request))
       reply.header('etag', etagOf(user))
-      return user
+      return adminView(user, app.config.current())
     },
   )
 

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createOnce, keyReused } from '../../../../auth/access/idempotency.ts'
 import { visitOf } from '../../../../auth/access/visit.ts'
 import { newAttributes } from '../../../../identity/attributes.ts'
-import { givenNames } from '../../../../identity/chosen-names.ts'
+import { fieldsField, givenNames } from '../../../../identity/chosen-names.ts'
+import { changedFields } from '../../../../identity/fields.ts'
 import { findUserById } from '../../../../identity/users.ts'
 import { emailField, nullable, nullableText } from '../../../../platform/http/fields.ts'
 import { requireNewPassword } from '../../../../platform/http/new-password.ts'
@@ -12,7 +13,7 @@ import { lockForAdmin } from '../../admin.ts'
 import { addUser } from '../../users.ts'
 import { once, replayHeaders } from '../once.ts'
 import { adminNameFields, adminOrigin, changes, groupsField, reasonField, recordRead } from '../request.ts'
-import { AdminUser } from '../schemas.ts'
+import { AdminUser, adminView } from '../schemas.ts'
 import { adminOf } from '../still-administrator.ts'
 import { etagHeaders, etagOf } from '../versions.ts'
 
@@ -37,6 +38,7 @@ const CreateBody = Type.Object(
     role,
     groups: groupsField,
     ...adminNameFields,
+    fields: fieldsField,
     verified: Type.Optional(Type.Boolean({ description: 'Whether the address counts as verified.' })),
     reason: reasonField,
   },
@@ -67,7 +69,10 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const { parts, ...named } = givenNames(body)
       const facts = {
         ...named,
-        attributes: newAttributes(parts),
+        attributes: {
+          ...newAttributes(parts),
+          fields: changedFields(app.config.current(), {}, body.fields ?? {}, 'admin'),
+        },
         email,
         name,
         password,
@@ -87,7 +92,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
         await recordRead(request, id, 'users')
         reply.header('idempotent-replayed', 'true')
       }
-      return reply.code(201).header('etag', etagOf(found.user)).send(found.user)
+      return reply.code(201).header('etag', etagOf(found.user)).send(adminView(found.user, app.config.current()))
     },
   )
 }

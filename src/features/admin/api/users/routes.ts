@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { fieldFilter } from '../../../../identity/fields.ts'
 import { searchUsers, userStates } from '../../../../identity/search.ts'
 import type { User } from '../../../../identity/user.ts'
 import { findUserById } from '../../../../identity/users.ts'
@@ -7,7 +8,7 @@ import { notFound } from '../../../../platform/errors.ts'
 import { Type } from '../../../../platform/json-schema.ts'
 import { userDetails } from '../../user-details.ts'
 import { filterText, idCursor, limitOf, pageQuery, reads, recordRead, UserParams, userIdOf } from '../request.ts'
-import { AdminUser, pageOf, UserDetails } from '../schemas.ts'
+import { AdminUser, adminView, pageOf, UserDetails } from '../schemas.ts'
 import { etagHeaders, etagOf } from '../versions.ts'
 import userChanges from './change-routes.ts'
 import creation from './creation-routes.ts'
@@ -27,6 +28,7 @@ const FindQuery = Type.Object({
   provider: filterText('Only users with a linked account at this provider.'),
   role: filterText('Only users with this role.'),
   group: filterText('Only users in this group.'),
+  field: filterText('Only users with this value of a field in `users.fields`, such as `team:Sales`. Reads all users.'),
   state: Type.Optional(
     Type.Unsafe<(typeof userStates)[number]>({
       type: 'string',
@@ -65,12 +67,16 @@ const users: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { after = '0', limit: _, inside, ...filter } = request.query
+      const { after = '0', limit: _, inside, field, ...filter } = request.query
       const take = limitOf(request.query)
       await recordRead(request, null, 'users')
-      const given = { ...filter, ...(inside === 'true' ? { isInside: true } : {}) }
+      const given = {
+        ...filter,
+        ...(field === undefined ? {} : { field: fieldFilter(app.config.current(), field) }),
+        ...(inside === 'true' ? { isInside: true } : {}),
+      }
       const found = await searchUsers(app.database, given, { after: Number(after), take: take + 1 })
-      const data = found.slice(0, take)
+      const data = found.slice(0, take).map((user) => adminView(user, app.config.current()))
       return { data, next: found.length > take ? String(data.at(-1)?.id) : null }
     },
   )
@@ -92,7 +98,7 @@ const users: FastifyPluginAsyncTypebox = async (app) => {
       const user = await requireTarget(request)
       await recordRead(request, user.id, 'user')
       reply.header('etag', etagOf(user))
-      return user
+      return adminView(user, app.config.current())
     },
   )
 
@@ -112,7 +118,7 @@ const users: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const user = await requireTarget(request)
       await recordRead(request, user.id, 'user')
-      return userDetails(app, user, app.clock.now())
+      return adminView(await userDetails(app, user, app.clock.now()), app.config.current())
     },
   )
 }

@@ -1,0 +1,22 @@
+import { runCommandOn } from '../../support/command.ts'
+import type { Row } from './live-rows.ts'
+import { type Observation, page, remoteGroups, signedIn, words } from './observations.ts'
+
+/** What an empty sign-in asks for. */
+const signingInWithoutName: Observation = async (svc) => {
+  const { browser } = await signedIn(svc)
+  await browser.post('/logout')
+  return (await browser.post('/login', {})).body
+}
+
+const oneField = { color: { schema: { type: 'string' }, write: ['user'], registration: 'optional' } }
+
+/** Keys about user records. */
+export const userRows: readonly Row[] = [
+  ['guard.groups_separator', '|', remoteGroups, 'a,b', 'a|b'],
+  ['groups.include_role', true, remoteGroups, 'a,b', 'a,b,user'],
+  ['groups.names', { staff: 'Staff' }, async (svc) => (await runCommandOn(svc, 'group:list')).length, 0, 1],
+  ['login.identifiers', ['username'], words(/The (\w+) field is required/, signingInWithoutName), 'email', 'username'],
+  ['users.fields', oneField, words(/name="fields\.(color)"/, page('/oauth/register')), null, 'color'],
+  ['users.name_parts', true, words(/name="(given)_name"/, page('/oauth/register')), null, 'given'],
+]
