@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { hasSignInFor } from '../../auth/access/abilities.ts'
 import type { Caller } from '../../auth/access/caller.ts'
-import { claimsAbout } from '../../identity/claims.ts'
+import { claimsAbout, composedClaims } from '../../identity/claims.ts'
 import { groupsOf } from '../../identity/groups.ts'
 import { cacheSize, RecentMap } from '../../platform/cache.ts'
 import type { Config } from '../../platform/config/schema.ts'
@@ -56,6 +56,7 @@ export class PhantomTokens {
   #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]): Claims {
     const { user } = caller
     const config = this.#app.config.current()
+    const [name = null] = Object.keys(config.apis).filter((one) => config.apis[one]?.audience === audience)
     const groups = user ? groupsOf(user, config) : []
     // Omits scopes that need a stronger sign-in, because the API cannot see how the user signed in.
     const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
@@ -69,7 +70,9 @@ export class PhantomTokens {
       ...(groups.length > 0 ? { groups } : {}),
       ...(caller.kind !== 'session' && caller.delegation ? { act: caller.delegation } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
-      ...(user && granted.length > 0 && claims.length > 0 ? claimsAbout(user, config, claims) : {}),
+      ...(user && granted.length > 0
+        ? { ...claimsAbout(user, config, claims), ...composedClaims(user, config, { client: clientId, api: name }) }
+        : {}),
     }
   }
 }

@@ -37,12 +37,13 @@ export const oauthFeature = {
   revokeGrants: deleteRecordsOf,
   revokeAuthorizations: deleteAuthorizations,
   commands: async () => {
-    const [{ clientCommands }, { blockCommands }, { keyCommands }] = await Promise.all([
+    const [{ clientCommands }, { blockCommands }, { keyCommands }, { previewCommand }] = await Promise.all([
       import('./clients/commands.ts'),
       import('./client-documents/commands.ts'),
       import('./keys/commands.ts'),
+      import('./protocol/preview-command.ts'),
     ])
-    return [...clientCommands, ...blockCommands, ...keyCommands]
+    return [...clientCommands, previewCommand, ...blockCommands, ...keyCommands]
   },
   jobs: (app) => [{ name: 'prune-oauth', every: 3_600_000, run: () => pruneOAuth(app) }],
   gauges: ({ oauth }, metrics) => {

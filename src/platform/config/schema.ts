@@ -6,6 +6,7 @@ import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
 import { adminSections } from './sections/admin.ts'
 import { appearanceSections } from './sections/appearance.ts'
+import { claimSections } from './sections/claims.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
 import { fileSections } from './sections/files.ts'
 import { groupSections } from './sections/groups.ts'
@@ -26,6 +27,7 @@ export const configSchema = Type.Object(
     ...groupSections,
     ...appearanceSections,
     ...oauthSections,
+    ...claimSections,
     ...featureSchemas,
     ...operationSections,
     ...adminSections,

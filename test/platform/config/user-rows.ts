@@ -1,6 +1,6 @@
 import { runCommandOn } from '../../support/command.ts'
 import type { Row } from './live-rows.ts'
-import { type Observation, page, remoteGroups, signedIn, words } from './observations.ts'
+import { answered, type Observation, page, remoteGroups, signedIn, words } from './observations.ts'
 
 /** What an empty sign-in asks for. */
 const signingInWithoutName: Observation = async (svc) => {
@@ -13,6 +13,13 @@ const oneField = { color: { schema: { type: 'string' }, write: ['user'], registr
 
 /** Keys about user records. */
 export const userRows: readonly Row[] = [
+  [
+    'claims',
+    [{ claim: 'composed', clients: ['web'], value: 'x' }],
+    words(/"(composed)"/, answered('/.well-known/openid-configuration', 'body')),
+    null,
+    'composed',
+  ],
   ['guard.groups_separator', '|', remoteGroups, 'a,b', 'a|b'],
   ['groups.include_role', true, remoteGroups, 'a,b', 'a,b,user'],
   ['groups.names', { staff: 'Staff' }, async (svc) => (await runCommandOn(svc, 'group:list')).length, 0, 1],

@@ -10,6 +10,7 @@ import { firstPartyClient } from '../clients/clients.ts'
 import { ownScopes } from '../clients/scopes.ts'
 import { settledResource } from '../clients/targets.ts'
 import { signedInOf } from '../protocol/browser.ts'
+import { claimsOfApi } from '../protocol/user-claims.ts'
 import { connectedApplications, disconnect } from './authorizations.ts'
 import { signOwnToken } from './own-token.ts'
 import { createPersonalToken, revokePersonalToken } from './personal-tokens.ts'
@@ -161,6 +162,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
       const { audience, algorithm, scopes, ttl, claims } = target
       const issuedAt = app.clock.now()
       const user = requireUser(request)
+      const config = app.config.current()
       const { accessToken } = await signOwnToken(visitOf(request), await oauthServer.signingKey(algorithm), {
         clientId: firstPartyClient,
         userId: user.id,
@@ -168,7 +170,10 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
         scopes,
         signedIn: signedInOf(request),
         audience,
-        claims: claimsAbout(user, app.config.current(), claims),
+        claims: {
+          ...claimsAbout(user, config, claims),
+          ...claimsOfApi(user, config, target, { clientId: firstPartyClient, scopes: new Set(scopes) }),
+        },
         issuedAt,
         expiresAt: issuedAt + ttl,
       })

@@ -1,3 +1,4 @@
+import { composedClaims } from '../../../identity/claims.ts'
 import { fieldClaims } from '../../../identity/fields.ts'
 import { groupsOf } from '../../../identity/groups.ts'
 import type { User } from '../../../identity/user.ts'
@@ -39,7 +40,7 @@ export function settledClaims(text: string, registry: Registry, clientId: string
 /** All claims about a user; the library filters them by the granted scopes. Role and groups are for clients that list the scope. */
 export function claimsOf(
   user: User,
-  config: Pick<Config, 'groups' | 'users'>,
+  config: Pick<Config, 'groups' | 'users' | 'claims'>,
   registry: Registry,
   clientId: string | undefined,
 ) {
@@ -47,6 +48,7 @@ export function claimsOf(
   const listed = registry.listedScopes(clientId)
   return {
     ...fieldClaims(config, user.fields),
+    ...composedClaims(user, config, { client: clientId, api: null }),
     sub: String(user.id),
     name: user.name,
     preferred_username: user.username,
@@ -62,8 +64,8 @@ export function claimsOf(
 }
 
 /**
- * Claims for an ID token. A client that reads claims from UserInfo gets only those that the `claims` parameter
- * requested.
+ * Claims for an ID token. A client that reads claims from UserInfo gets only those that the `claims` parameter requested,
+ * and those that the configuration composes for it.
  */
 export function idTokenClaimsOf(
   config: Config,
@@ -74,5 +76,6 @@ export function idTokenClaimsOf(
 ) {
   const all = claimsOf(user, config, registry, clientId)
   if (registry.client(clientId)?.id_token_claims ?? config.oauth.id_token_claims) return all
-  return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), sub: all.sub }
+  const composed = composedClaims(user, config, { client: clientId, api: null })
+  return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), ...composed, sub: all.sub }
 }

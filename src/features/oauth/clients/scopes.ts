@@ -64,13 +64,14 @@ const standardClaims: Readonly<Record<string, readonly string[]>> = {
   groups: ['groups'],
 }
 
-/** Claims by scope (OpenID Connect Core section 5.4), with those of the fields of users. */
-export const claimsByScope = ({ users }: Pick<Config, 'users'>): Record<string, string[]> => {
-  const added = Object.values(users.fields)
+/** Claims by scope (OpenID Connect Core section 5.4), with those of the fields of users, and those of the section `claims`. */
+export const claimsByScope = ({ users, claims }: Pick<Config, 'users' | 'claims'>): Record<string, string[]> => {
+  const composed = claims.map(({ claim }) => ({ claim, scope: 'openid' }))
+  const added = [...Object.values(users.fields), ...composed]
   return Object.fromEntries(
-    Object.entries(standardClaims).map(([scope, claims]) => [
+    Object.entries(standardClaims).map(([scope, names]) => [
       scope,
-      [...claims, ...added.flatMap((field) => (field.claim !== null && field.scope === scope ? [field.claim] : []))],
+      [...names, ...added.flatMap((field) => (field.claim !== null && field.scope === scope ? [field.claim] : []))],
     ]),
   )
 }

@@ -3,6 +3,7 @@ import type { Finding, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
 import { adminChecks } from './admin.ts'
 import { apiChecks } from './apis.ts'
+import { claimChecks } from './claims.ts'
 import { clientChecks } from './clients.ts'
 import { groupChecks } from './groups.ts'
 import { guardChecks } from './guard.ts'
@@ -21,6 +22,7 @@ export function crossFindings(config: Config): Finding[] {
     ...apiChecks,
     ...guardChecks,
     ...groupChecks,
+    ...claimChecks,
     ...userFieldChecks,
     ...webhookChecks,
     checkFeatures,

@@ -1,5 +1,6 @@
 import type { Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
+import { reservedClaims } from './reserved-claims.ts'
 
 /** Rules about `users.fields`, and about the fields of providers. */
 export const userFieldChecks = [schemasAreConsistent, registrationIsWritable, claimsAreFree, providersMayWrite] as const
@@ -45,15 +46,6 @@ function registrationIsWritable({ users }: Config, report: Report): void {
     report(['users', 'fields', name, 'registration'], 'requires that write contains user')
   }
 }
-
-/** Claims with a meaning in JWTs (RFC 7519, RFC 9068), and those that svc sends. */
-const reservedClaims: ReadonlySet<string> = new Set([
-  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'azp', 'nonce', 'acr', 'amr', 'auth_time', 'at_hash', 'c_hash'],
-  ...['s_hash', 'sid', 'client_id', 'scope', 'scopes', 'cnf', 'act', 'may_act', 'gty', 'gid', 'status', 'active'],
-  ...['token_type', 'username', 'events', 'toe', 'txn', 'role', 'roles', 'groups', 'entitlements', 'name', 'email'],
-  ...['email_verified', 'preferred_username', 'given_name', 'family_name', 'picture', 'updated_at', 'abilities'],
-  ...['token_id', 'subject_jti', '_claim_names', '_claim_sources', '__proto__'],
-])
 
 function claimsAreFree({ users }: Config, report: Report): void {
   const owners = new Map<string, string>()

@@ -3,13 +3,12 @@ import type Provider from 'oidc-provider'
 import { isJwt } from '../../../../auth/access/bearer-token.ts'
 import { mustVerifyAddress } from '../../../../auth/access/verified-address.ts'
 import { abilitiesOf, type LiveApiToken, liveToken, noteUse } from '../../../../auth/tokens/bearer.ts'
-import { claimsAbout } from '../../../../identity/claims.ts'
 import { groupsOf } from '../../../../identity/groups.ts'
 import type { User } from '../../../../identity/user.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
 import type { RegisteredClient, Registry } from '../../clients/clients.ts'
-import { claimNames } from '../user-claims.ts'
+import { accessTokenClaims } from '../user-claims.ts'
 import type { AskedTokens } from './request.ts'
 
 interface IntrospectionParts {
@@ -84,9 +83,14 @@ export class Introspection {
     if (!live) return inactive
     const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf, act } = claims
     const abilities = scope?.split(' ') ?? []
-    const names = claimNames(this.#parts.registry, { clientId: client_id, aud, scopes: new Set(abilities) })
     const config = this.#parts.app.config.current()
-    const { name, role, ...claimed } = live.user ? claimsAbout(live.user, config, names) : {}
+    const { name, role, ...claimed } = live.user
+      ? accessTokenClaims(live.user, config, this.#parts.registry, {
+          clientId: client_id,
+          aud,
+          scopes: new Set(abilities),
+        })
+      : {}
     return stateOf({
       // For the same readers as the role. The scope `groups` adds them for others.
       ...(mayReadUser(client) && live.user ? { groups: groupsOf(live.user, config) } : {}),
