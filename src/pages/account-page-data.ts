@@ -94,6 +94,8 @@ export interface AccountPageData {
     /** Page that replaces the recovery codes. */
     codesHref: string
     disableHref: string
+    /** The browsers that the user trusts. Each form posts to `action`. */
+    browsers: readonly { action: string; userAgent: string | null; ipAddress: string | null; usedAt: string }[]
   }
   /** Before the setup, one form creates the secret. Then one form posts `code`, and one `restart`. */
   'account-two-factor-setup': {

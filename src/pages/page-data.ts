@@ -67,6 +67,8 @@ export interface PageData extends AccountPageData, AccessPageData {
   /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
   challenge: {
     action: string
+    /** Until when the user can trust the browser, with the field `trust_browser`: Unix milliseconds; null if not at all. */
+    trustUntil: number | null
     returnTo: string | null
     errors: FormErrors
     /** Page to start over. */

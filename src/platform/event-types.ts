@@ -6,6 +6,8 @@ export const eventTypes = [
   'agent_acted',
   'agent_allowed',
   'agent_ended',
+  'browser_distrusted',
+  'browser_trusted',
   'client_blocked',
   'client_unblocked',
   'confirmation_code_sent',

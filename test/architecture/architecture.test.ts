@@ -15,7 +15,7 @@ const touchDatabase = [
   /^platform\/jobs\/(job-queue|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
   /^auth\/access\/(session-store|idempotency|prune|touches)\.ts$/,
   /^auth\/access\/lookups\//,
-  /^auth\/sign-in\/(end-sessions|login-code-store|remember|sign-in)\.ts$/,
+  /^auth\/sign-in\/(end-sessions|login-code-store|remember|sign-in|trusted-browsers)\.ts$/,
   /^auth\/tokens\/store\.ts$/,
 ]
 
@@ -34,7 +34,7 @@ const holdReply = [
   /^auth\/access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
   // Cookies: session, CSRF, remember token, known browser, and the test page's flash.
   /^auth\/access\/(cookies|sessions)\.ts$/,
-  /^auth\/sign-in\/(sign-in|challenge|remember|known-browser)\.ts$/,
+  /^auth\/sign-in\/(sign-in|challenge|remember|known-browser|trusted-browsers)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // Names the type only.
   /^features\/social\/links\/options\.ts$/,

@@ -61,7 +61,7 @@ const slices: Readonly<Record<string, Slice>> = {
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
   // The catalogue of errors has its code. `secret:check` counts its rows.
-  'two-factor': { words: /two[-_]?factor/i, max: 44 },
+  'two-factor': { words: /two[-_]?factor/i, max: 45 },
   // Every origin of an event names the queue of webhooks.
   webhooks: { words: /webhook/i, max: 16 },
   // Administrators unlock accounts too.

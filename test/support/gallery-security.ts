@@ -13,6 +13,20 @@ const twoFactor: AccountPageData['account-two-factor'] = {
   setupHref: '/account/two-factor/setup',
   codesHref: '/account/two-factor/recovery-codes',
   disableHref: '/account/two-factor/disable',
+  browsers: [
+    {
+      action: '/account/two-factor/browsers/1/revoke',
+      userAgent: 'Firefox on Linux',
+      ipAddress: '203.0.113.5',
+      usedAt: '2026-11-20T09:00:00.000000Z',
+    },
+    {
+      action: '/account/two-factor/browsers/2/revoke',
+      userAgent: null,
+      ipAddress: null,
+      usedAt: '2026-11-01T09:00:00.000000Z',
+    },
+  ],
 }
 const qrCode = renderSVG(url, { border: 2, pixelSize: 4 })
 const setup: AccountPageData['account-two-factor-setup'] = {

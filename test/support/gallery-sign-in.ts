@@ -79,6 +79,7 @@ const register: PageData['register'] = {
 }
 const challenge: PageData['challenge'] = {
   action: '/oauth/login/challenge',
+  trustUntil: Date.parse('2026-12-24T09:00:00Z'),
   returnTo: '/email/verify/1/abc',
   errors: {},
   loginHref: '/oauth/login',
@@ -232,6 +233,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
     reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
   'challenge-hostile': (reply) =>
     reply.page('challenge', {
+      trustUntil: null,
       action: hostile,
       returnTo: hostile,
       errors: hostileErrors,

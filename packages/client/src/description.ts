@@ -574,7 +574,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -1832,6 +1832,39 @@ export interface paths {
                         "text/plain": string;
                     };
                 };
+            };
+        };
+    };
+    "/user/trusted-browsers": {
+        /**
+         * List the browsers in which a sign-in needs no second factor
+         * @description The latest first. Empty unless `login.trust_browser` is set.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["TrustedBrowser"][];
+                    };
+                };
+            };
+        };
+    };
+    "/user/trusted-browsers/{id}": {
+        /**
+         * End the trust in a browser
+         * @description Its next sign-in needs the second factor again. Its sessions stay.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id of the browser. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
             };
         };
     };
@@ -3779,11 +3812,40 @@ export interface components {
             /** @description When the token was last changed. */
             updated_at: string | null;
         };
+        /** @description A browser in which a sign-in needs no second factor. */
+        TrustedBrowser: {
+            /**
+             * Format: int64
+             * @description The id of the browser.
+             */
+            id: number;
+            /** @description The address where the user trusted it. */
+            ip_address: string | null;
+            /** @description The browser. */
+            user_agent: string | null;
+            /**
+             * Format: date-time
+             * @description When the user trusted it.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last signed in without a second factor.
+             */
+            last_used_at: string;
+            /**
+             * Format: date-time
+             * @description When the trust ends.
+             */
+            expires_at: string;
+        };
         TwoFactorChallengeRequest: {
             /** @description Six digits of the authenticator app. */
             code?: string | null;
             /** @description A recovery code. It takes precedence over `code`. */
             recovery_code?: string | null;
+            /** @description Whether later sign-ins in this browser need no second factor, for `login.trust_browser`. Only with `code`. */
+            trust_browser?: boolean;
         };
         /** @description The QR code for the authenticator app. An empty list without a second factor. */
         TwoFactorQrCode: {

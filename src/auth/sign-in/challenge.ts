@@ -1,10 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { findUserById, type UserWithPassword } from '../../identity/users.ts'
+import { isSet } from '../../platform/http/flag.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
+import { isTrusted, trustBrowser } from './trusted-browsers.ts'
 
 /** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
 interface PendingLogin {
@@ -39,7 +41,8 @@ export async function continueSignIn(
   reply: FastifyReply,
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
-  if (request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)) {
+  const isAsked = request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
+  if (isAsked && !(await isTrusted(visitOf(request), login))) {
     await beginChallenge(request, reply, login)
     return 'challenged'
   }
@@ -90,17 +93,20 @@ export async function lateAddress({ session, app }: Visit): Promise<string | nul
 
 /**
  * Completes the pending sign-in. Returns null if none is pending, or if the proof is invalid; the challenge then stays
- * pending.
+ * pending. With `trust_browser`, later sign-ins in this browser need no second factor.
  */
 export async function completeChallenge(
   request: FastifyRequest,
   reply: FastifyReply,
-  proof: SecondFactorInput,
+  proof: SecondFactorInput & { trust_browser?: unknown },
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(visitOf(request))
   if (!found || !(await request.server.secondFactor.check(visitOf(request), found.user, proof, 'challenge')))
     return null
-  return (await passChallenge(request, reply, found, codeMethod)) ? found : null
+  if (!(await passChallenge(request, reply, found, codeMethod))) return null
+  // A recovery code is for a lost device: the user should set up a new factor first.
+  if (isSet(proof.trust_browser) && !proof.recovery_code) await trustBrowser(request, reply, found)
+  return found
 }
 
 /** Completes the pending sign-in of a user who proved a second factor by this method; false if it is not pending anymore. */

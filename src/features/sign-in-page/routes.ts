@@ -38,6 +38,7 @@ const FormBody = formOf('SignInForm', {
   remember: '`1`: keep the browser signed in.',
   code: 'A TOTP code, instead of address and password.',
   recovery_code: 'A recovery code, instead of `code`.',
+  trust_browser: '`1`: later sign-ins in this browser need no code, for `login.trust_browser`.',
 })
 
 type Form = Static<typeof FormBody>
@@ -112,7 +113,9 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       if (part) parts.push(part)
     }
     const loginHref = withReturn(path, returnTo, { restart: '1' })
-    return reply.page('challenge', { action: path, returnTo, errors, loginHref, parts }, status)
+    const { trust_browser: lifetime } = app.config.current().login
+    const trustUntil = lifetime === 0 ? null : app.clock.now() + lifetime
+    return reply.page('challenge', { action: path, returnTo, errors, trustUntil, loginHref, parts }, status)
   }
 
   /** Returns the text of the first feature that has one. */
@@ -191,7 +194,8 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const proof = { code: typedText(request.body.code), recovery_code: typedText(request.body.recovery_code) }
-    if (await completeChallenge(request, reply, proof)) return redirectOn(reply, returnTo)
+    const { trust_browser } = request.body
+    if (await completeChallenge(request, reply, { ...proof, trust_browser })) return redirectOn(reply, returnTo)
     return askAgain(request, reply, returnTo, { errors: secondFactorErrors(proof), status: 422 })
   }
 

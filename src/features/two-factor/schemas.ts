@@ -6,6 +6,9 @@ export const ChallengeBody = Type.Object(
   {
     code: nullableText('Six digits of the authenticator app.'),
     recovery_code: nullableText('A recovery code. It takes precedence over `code`.'),
+    trust_browser: optionalFlag(
+      'Whether later sign-ins in this browser need no second factor, for `login.trust_browser`. Only with `code`.',
+    ),
   },
   { title: 'TwoFactorChallengeRequest', additionalProperties: false },
 )

@@ -54,6 +54,7 @@ const withoutBody = new Set([
   'POST /email/verification-notification',
   'POST /user/two-factor-recovery-codes',
   'POST /user/confirmation-code',
+  'POST /account/two-factor/browsers/{id}/revoke',
   'POST /account/two-factor/disable',
   'POST /account/sessions/{id}/end',
   'POST /account/sessions/devices/{id}/end',

@@ -3,17 +3,20 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
 import { visitOf } from '../../../auth/access/visit.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
+import { listTrustedBrowsers } from '../../../auth/sign-in/trusted-browsers.ts'
+import { browserName } from '../../../identity/browser-name.ts'
 import { findTwoFactor } from '../../../identity/two-factor.ts'
 import { addAccountPages, done, ownAccount } from '../../../pages/account/account-pages.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { formOf, formPage, formRoute, fresh, pageRoute } from '../../../pages/form-page.ts'
 import { pageAnswers } from '../../../pages/pages.ts'
-import { uncheckedText } from '../../../platform/http/fields.ts'
+import { idParameter, uncheckedText } from '../../../platform/http/fields.ts'
 import { isSet } from '../../../platform/http/flag.ts'
 import { returnTarget } from '../../../platform/http/return-to.ts'
 import { type Static, Type } from '../../../platform/json-schema.ts'
 import { disable, enable } from '../change.ts'
 import { setupOf } from '../setup.ts'
+import { distrust } from '../trusted-browser-routes.ts'
 import { codesPath, confirmPath, disablePath, recentPassword, section, setupPath, shownCodes } from './section.ts'
 
 const returnTo = 'Where to continue after the setup.'
@@ -73,6 +76,7 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
     async page(request, reply) {
       const stored = await factorOf(request)
       const returnTo = targetOf(request.query)
+      const browsers = await listTrustedBrowsers(app.database, requireUser(request).id, app.clock.now())
       const state = stored?.confirmed ? 'on' : stored?.secret ? 'pending' : 'off'
       return reply.page('account-two-factor', {
         state,
@@ -81,7 +85,25 @@ const twoFactorPages: FastifyPluginAsync = async (app) => {
         setupHref: withReturn(setupPath, returnTo),
         codesHref: codesPath,
         disableHref: disablePath,
+        browsers: browsers.map(({ id, user_agent, ip_address, last_used_at }) => ({
+          action: `${section}/browsers/${id}/revoke`,
+          ...{ userAgent: browserName(user_agent ?? ''), ipAddress: ip_address, usedAt: last_used_at },
+        })),
       })
+    },
+  })
+
+  formRoute(app, {
+    path: `${section}/browsers/:id/revoke`,
+    operation: 'TrustedBrowserRevocation',
+    config: { ...ownAccount, alsoAnswers: [404] },
+    params: Type.Object({ id: idParameter('The id of the browser.') }),
+    summary: 'end the trust in a browser',
+    description: 'Like `DELETE /user/trusted-browsers/{id}`.',
+    next: 'Back to the page.',
+    async send(request) {
+      await distrust(visitOf(request), request.params.id)
+      return done(section, 'saved')
     },
   })
 

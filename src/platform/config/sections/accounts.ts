@@ -1,4 +1,4 @@
-import { choice, duration, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
+import { choice, duration, durationOrOff, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
 import { loginIdentifiers } from './users.ts'
 
 /** The sections of the account pages, in the order of their menu. */
@@ -47,6 +47,12 @@ export const accountSections = {
   }),
   login: section('Ways to sign in.', {
     identifiers: loginIdentifiers,
+    trust_browser: durationOrOff({
+      default: 'off',
+      example: '30d',
+      description:
+        'How long users may sign in without their second factor in a browser that they trusted, when they entered a code there. A new password or second factor ends the trust. Such a sign-in satisfies no rule that requires a second factor.',
+    }),
     email_code: flag({
       default: false,
       description:

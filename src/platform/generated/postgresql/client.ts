@@ -92,6 +92,11 @@ export type LoginCode = Prisma.LoginCodeModel
  */
 export type IdempotencyKey = Prisma.IdempotencyKeyModel
 /**
+ * Model TrustedBrowser
+ * A browser in which the sign-in of a user asks for no second factor.
+ */
+export type TrustedBrowser = Prisma.TrustedBrowserModel
+/**
  * Model OauthRecord
  * The state of the OAuth server: sessions, grants, codes, refresh tokens, interactions.
  */

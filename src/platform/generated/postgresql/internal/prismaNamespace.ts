@@ -407,6 +407,7 @@ export const ModelName = {
   LoginLimit: 'LoginLimit',
   LoginCode: 'LoginCode',
   IdempotencyKey: 'IdempotencyKey',
+  TrustedBrowser: 'TrustedBrowser',
   OauthRecord: 'OauthRecord',
   OauthDenial: 'OauthDenial',
   OauthStatusEntry: 'OauthStatusEntry',
@@ -445,7 +446,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1186,6 +1187,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.IdempotencyKeyCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.IdempotencyKeyCountAggregateOutputType> | number
+        }
+      }
+    }
+    TrustedBrowser: {
+      payload: Prisma.$TrustedBrowserPayload<ExtArgs>
+      fields: Prisma.TrustedBrowserFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.TrustedBrowserFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.TrustedBrowserFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        findFirst: {
+          args: Prisma.TrustedBrowserFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.TrustedBrowserFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        findMany: {
+          args: Prisma.TrustedBrowserFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>[]
+        }
+        create: {
+          args: Prisma.TrustedBrowserCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        createMany: {
+          args: Prisma.TrustedBrowserCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.TrustedBrowserCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>[]
+        }
+        delete: {
+          args: Prisma.TrustedBrowserDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        update: {
+          args: Prisma.TrustedBrowserUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        deleteMany: {
+          args: Prisma.TrustedBrowserDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.TrustedBrowserUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.TrustedBrowserUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>[]
+        }
+        upsert: {
+          args: Prisma.TrustedBrowserUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$TrustedBrowserPayload>
+        }
+        aggregate: {
+          args: Prisma.TrustedBrowserAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateTrustedBrowser>
+        }
+        groupBy: {
+          args: Prisma.TrustedBrowserGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TrustedBrowserGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.TrustedBrowserCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.TrustedBrowserCountAggregateOutputType> | number
         }
       }
     }
@@ -3041,6 +3116,22 @@ export const IdempotencyKeyScalarFieldEnum = {
 export type IdempotencyKeyScalarFieldEnum = (typeof IdempotencyKeyScalarFieldEnum)[keyof typeof IdempotencyKeyScalarFieldEnum]
 
 
+export const TrustedBrowserScalarFieldEnum = {
+  id: 'id',
+  userId: 'userId',
+  tokenHash: 'tokenHash',
+  passwordFingerprint: 'passwordFingerprint',
+  factorConfirmedAt: 'factorConfirmedAt',
+  ipAddress: 'ipAddress',
+  userAgent: 'userAgent',
+  createdAt: 'createdAt',
+  lastUsedAt: 'lastUsedAt',
+  expiresAt: 'expiresAt'
+} as const
+
+export type TrustedBrowserScalarFieldEnum = (typeof TrustedBrowserScalarFieldEnum)[keyof typeof TrustedBrowserScalarFieldEnum]
+
+
 export const OauthRecordScalarFieldEnum = {
   id: 'id',
   kind: 'kind',
@@ -3609,6 +3700,7 @@ export type GlobalOmitConfig = {
   loginLimit?: Prisma.LoginLimitOmit
   loginCode?: Prisma.LoginCodeOmit
   idempotencyKey?: Prisma.IdempotencyKeyOmit
+  trustedBrowser?: Prisma.TrustedBrowserOmit
   oauthRecord?: Prisma.OauthRecordOmit
   oauthDenial?: Prisma.OauthDenialOmit
   oauthStatusEntry?: Prisma.OauthStatusEntryOmit

@@ -335,6 +335,7 @@ export type UserWhereInput = {
   memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
+  trustedBrowsers?: Prisma.TrustedBrowserListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
   passkeys?: Prisma.PasskeyListRelationFilter
   oauthRecords?: Prisma.OauthRecordListRelationFilter
@@ -368,6 +369,7 @@ export type UserOrderByWithRelationInput = {
   memberships?: Prisma.GroupMembershipOrderByRelationAggregateInput
   sessions?: Prisma.SessionOrderByRelationAggregateInput
   rememberTokens?: Prisma.RememberTokenOrderByRelationAggregateInput
+  trustedBrowsers?: Prisma.TrustedBrowserOrderByRelationAggregateInput
   passwordReset?: Prisma.PasswordResetOrderByWithRelationInput
   passkeys?: Prisma.PasskeyOrderByRelationAggregateInput
   oauthRecords?: Prisma.OauthRecordOrderByRelationAggregateInput
@@ -404,6 +406,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
+  trustedBrowsers?: Prisma.TrustedBrowserListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
   passkeys?: Prisma.PasskeyListRelationFilter
   oauthRecords?: Prisma.OauthRecordListRelationFilter
@@ -489,6 +492,7 @@ export type UserCreateInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -522,6 +526,7 @@ export type UserUncheckedCreateInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -555,6 +560,7 @@ export type UserUpdateInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -588,6 +594,7 @@ export type UserUncheckedUpdateInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -808,6 +815,20 @@ export type UserUpdateOneRequiredWithoutRememberTokensNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutRememberTokensInput, Prisma.UserUpdateWithoutRememberTokensInput>, Prisma.UserUncheckedUpdateWithoutRememberTokensInput>
 }
 
+export type UserCreateNestedOneWithoutTrustedBrowsersInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutTrustedBrowsersInput, Prisma.UserUncheckedCreateWithoutTrustedBrowsersInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutTrustedBrowsersInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutTrustedBrowsersNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutTrustedBrowsersInput, Prisma.UserUncheckedCreateWithoutTrustedBrowsersInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutTrustedBrowsersInput
+  upsert?: Prisma.UserUpsertWithoutTrustedBrowsersInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutTrustedBrowsersInput, Prisma.UserUpdateWithoutTrustedBrowsersInput>, Prisma.UserUncheckedUpdateWithoutTrustedBrowsersInput>
+}
+
 export type UserCreateNestedOneWithoutOauthRecordsInput = {
   create?: Prisma.XOR<Prisma.UserCreateWithoutOauthRecordsInput, Prisma.UserUncheckedCreateWithoutOauthRecordsInput>
   connectOrCreate?: Prisma.UserCreateOrConnectWithoutOauthRecordsInput
@@ -931,6 +952,7 @@ export type UserCreateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
@@ -963,6 +985,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
@@ -1011,6 +1034,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
@@ -1043,6 +1067,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
@@ -1074,6 +1099,7 @@ export type UserCreateWithoutMembershipsInput = {
   updatedAt: Date | string
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1106,6 +1132,7 @@ export type UserUncheckedCreateWithoutMembershipsInput = {
   updatedAt: Date | string
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1154,6 +1181,7 @@ export type UserUpdateWithoutMembershipsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1186,6 +1214,7 @@ export type UserUncheckedUpdateWithoutMembershipsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1218,6 +1247,7 @@ export type UserCreateWithoutSessionsInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1250,6 +1280,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1298,6 +1329,7 @@ export type UserUpdateWithoutSessionsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1330,6 +1362,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1362,6 +1395,7 @@ export type UserCreateWithoutRememberTokensInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1394,6 +1428,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1442,6 +1477,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1474,6 +1510,155 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutTrustedBrowsersInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutTrustedBrowsersInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutTrustedBrowsersInput, Prisma.UserUncheckedCreateWithoutTrustedBrowsersInput>
+}
+
+export type UserUpsertWithoutTrustedBrowsersInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutTrustedBrowsersInput, Prisma.UserUncheckedUpdateWithoutTrustedBrowsersInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutTrustedBrowsersInput, Prisma.UserUncheckedCreateWithoutTrustedBrowsersInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutTrustedBrowsersInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutTrustedBrowsersInput, Prisma.UserUncheckedUpdateWithoutTrustedBrowsersInput>
+}
+
+export type UserUpdateWithoutTrustedBrowsersInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1507,6 +1692,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
@@ -1539,6 +1725,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
@@ -1587,6 +1774,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
@@ -1619,6 +1807,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
@@ -1651,6 +1840,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1683,6 +1873,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1731,6 +1922,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1763,6 +1955,7 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1795,6 +1988,7 @@ export type UserCreateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1827,6 +2021,7 @@ export type UserUncheckedCreateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1875,6 +2070,7 @@ export type UserUpdateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1907,6 +2103,7 @@ export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1939,6 +2136,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1971,6 +2169,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -2019,6 +2218,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -2051,6 +2251,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -2083,6 +2284,7 @@ export type UserCreateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
@@ -2115,6 +2317,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
   oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
@@ -2163,6 +2366,7 @@ export type UserUpdateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
@@ -2195,6 +2399,7 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
@@ -2227,6 +2432,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -2259,6 +2465,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -2307,6 +2514,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -2339,6 +2547,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -2371,6 +2580,7 @@ export type UserCreateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -2403,6 +2613,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -2451,6 +2662,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -2483,6 +2695,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -2501,6 +2714,7 @@ export type UserCountOutputType = {
   memberships: number
   sessions: number
   rememberTokens: number
+  trustedBrowsers: number
   passkeys: number
   oauthRecords: number
   oauthConsents: number
@@ -2514,6 +2728,7 @@ export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.I
   memberships?: boolean | UserCountOutputTypeCountMembershipsArgs
   sessions?: boolean | UserCountOutputTypeCountSessionsArgs
   rememberTokens?: boolean | UserCountOutputTypeCountRememberTokensArgs
+  trustedBrowsers?: boolean | UserCountOutputTypeCountTrustedBrowsersArgs
   passkeys?: boolean | UserCountOutputTypeCountPasskeysArgs
   oauthRecords?: boolean | UserCountOutputTypeCountOauthRecordsArgs
   oauthConsents?: boolean | UserCountOutputTypeCountOauthConsentsArgs
@@ -2552,6 +2767,13 @@ export type UserCountOutputTypeCountSessionsArgs<ExtArgs extends runtime.Types.E
  */
 export type UserCountOutputTypeCountRememberTokensArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   where?: Prisma.RememberTokenWhereInput
+}
+
+/**
+ * UserCountOutputType without action
+ */
+export type UserCountOutputTypeCountTrustedBrowsersArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.TrustedBrowserWhereInput
 }
 
 /**
@@ -2627,6 +2849,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
+  trustedBrowsers?: boolean | Prisma.User$trustedBrowsersArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
   oauthRecords?: boolean | Prisma.User$oauthRecordsArgs<ExtArgs>
@@ -2709,6 +2932,7 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
+  trustedBrowsers?: boolean | Prisma.User$trustedBrowsersArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
   oauthRecords?: boolean | Prisma.User$oauthRecordsArgs<ExtArgs>
@@ -2728,6 +2952,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     memberships: Prisma.$GroupMembershipPayload<ExtArgs>[]
     sessions: Prisma.$SessionPayload<ExtArgs>[]
     rememberTokens: Prisma.$RememberTokenPayload<ExtArgs>[]
+    trustedBrowsers: Prisma.$TrustedBrowserPayload<ExtArgs>[]
     passwordReset: Prisma.$PasswordResetPayload<ExtArgs> | null
     passkeys: Prisma.$PasskeyPayload<ExtArgs>[]
     oauthRecords: Prisma.$OauthRecordPayload<ExtArgs>[]
@@ -3182,6 +3407,7 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   memberships<T extends Prisma.User$membershipsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$membershipsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$GroupMembershipPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   sessions<T extends Prisma.User$sessionsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$sessionsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SessionPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   rememberTokens<T extends Prisma.User$rememberTokensArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$rememberTokensArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$RememberTokenPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  trustedBrowsers<T extends Prisma.User$trustedBrowsersArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$trustedBrowsersArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$TrustedBrowserPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   passwordReset<T extends Prisma.User$passwordResetArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passwordResetArgs<ExtArgs>>): Prisma.Prisma__PasswordResetClient<runtime.Types.Result.GetResult<Prisma.$PasswordResetPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   passkeys<T extends Prisma.User$passkeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passkeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$PasskeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   oauthRecords<T extends Prisma.User$oauthRecordsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$oauthRecordsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthRecordPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
@@ -3700,6 +3926,30 @@ export type User$rememberTokensArgs<ExtArgs extends runtime.Types.Extensions.Int
   take?: number
   skip?: number
   distinct?: Prisma.RememberTokenScalarFieldEnum | Prisma.RememberTokenScalarFieldEnum[]
+}
+
+/**
+ * User.trustedBrowsers
+ */
+export type User$trustedBrowsersArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the TrustedBrowser
+   */
+  select?: Prisma.TrustedBrowserSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the TrustedBrowser
+   */
+  omit?: Prisma.TrustedBrowserOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.TrustedBrowserInclude<ExtArgs> | null
+  where?: Prisma.TrustedBrowserWhereInput
+  orderBy?: Prisma.TrustedBrowserOrderByWithRelationInput | Prisma.TrustedBrowserOrderByWithRelationInput[]
+  cursor?: Prisma.TrustedBrowserWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.TrustedBrowserScalarFieldEnum | Prisma.TrustedBrowserScalarFieldEnum[]
 }
 
 /**
