@@ -75,9 +75,9 @@ function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAc
   return { revokeTokens, revokeAccess }
 }
 
-/** Returns the origin of a deletion without personal data. Removes the address and the name from the reason. */
-function forgettingOrigin(origin: EventContext, { email, name }: User): EventContext {
-  const personal = [email, name].filter(Boolean).map((text) => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
+/** Returns the origin of a deletion without personal data. Removes the address and the names from the reason. */
+function forgettingOrigin(origin: EventContext, { email, name, username }: User): EventContext {
+  const personal = [email, name, username].filter(Boolean).map((text) => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
   const reason = origin.reason?.replace(new RegExp(personal.join('|'), 'giu'), '…') ?? null
   return { ...withoutPerson(origin), reason }
 }

@@ -103,8 +103,10 @@ eachProxy('guards requests with long addresses and many cookies', async (t, { se
 
 eachProxy('sends a service all identity headers at their maximum', async (t, { send, svc }, port) => {
   const { id } = await svc.createUser()
+  const groups = Array.from({ length: 50 }, (_, index) => `${'g'.repeat(40)}-${index}`)
   // Each of these characters has twelve in the header.
-  await svc.database.prisma.user.update({ where: { id: BigInt(id) }, data: { name: '😀'.repeat(127) } })
+  const data = { name: '😀'.repeat(127), groups: JSON.stringify(groups) }
+  await svc.database.prisma.user.update({ where: { id: BigInt(id) }, data })
   const abilities = ['orders:read', ...Array.from({ length: 60 }, (_, index) => `${'x'.repeat(120)}:${index}`)]
   const token = await svc.createToken({ ...(await svc.createUser()), id }, { abilities })
   const headers = [`Authorization: Bearer ${token}`, `Cookie: other=${'b'.repeat(4_000)}`]
@@ -113,7 +115,7 @@ eachProxy('sends a service all identity headers at their maximum', async (t, { s
   t.match(received?.headers, {
     'remote-user': String(id),
     'remote-name': encodeURIComponent('😀'.repeat(127)),
-    'remote-groups': 'user',
+    'remote-groups': groups.join(','),
     'svc-abilities': abilities.join(' '),
     'svc-credential': /^token /,
     authorization: /^Bearer ey/,

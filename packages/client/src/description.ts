@@ -3374,7 +3374,7 @@ export interface components {
             /** @description The username, in place of `email`, where `login.identifiers` lists it. */
             username?: string | null;
             /** @description The password. */
-            password?: string | null;
+            password: string | null;
             /** @description Whether to keep the browser signed in. */
             remember?: boolean;
         };

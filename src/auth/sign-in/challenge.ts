@@ -42,11 +42,12 @@ export async function continueSignIn(
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
   const isAsked = request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
-  if (isAsked && !(await isTrusted(visitOf(request), login))) {
+  const trusted = isAsked && (await isTrusted(visitOf(request), login))
+  if (isAsked && !trusted) {
     await beginChallenge(request, reply, login)
     return 'challenged'
   }
-  await signIn(request, reply, login)
+  await signIn(request, reply, { ...login, trusted })
   return 'signed_in'
 }
 

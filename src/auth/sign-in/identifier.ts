@@ -16,7 +16,7 @@ export const identifierFields = {
   username: nullableText('The username, in place of `email`, where `login.identifiers` lists it.', { maxLength: 255 }),
 }
 
-/** Returns what a body names. Throws 422 if it names nothing that `login.identifiers` lists, or has no password. */
+/** Returns what a body names. Throws 422 for an invalid username, for nothing that `login.identifiers` lists, or without a password. */
 export function identifierOf(
   { login: { identifiers } }: LoginConfig,
   { email, username, password }: { readonly [Name in 'email' | 'username' | 'password']?: string | null | undefined },
@@ -27,6 +27,9 @@ export function identifierOf(
       : username && identifiers.includes('username')
         ? { username: canonicalUsername(username) }
         : null
+  if (named && 'username' in named && !isUsername(named.username)) {
+    throw validationFailed({ username: ['The username field is invalid.'] })
+  }
   if (named && password) return { ...named, password }
   const missing = [...(named ? [] : [identifiers[0] ?? 'email']), ...(password ? [] : ['password'])]
   throw validationFailed(Object.fromEntries(missing.map((field) => [field, [`The ${field} field is required.`]])))

@@ -23,7 +23,9 @@ export function confirmationAge({ session, app }: Pick<Visit, 'app' | 'session'>
   const ageOf = (at: number) => Math.max(0, app.clock.now() - at)
   // Later proofs add their methods and keep the time of the sign-in, so it is never too recent.
   const isFresh =
-    proof?.methods.some((method) => ['pwd', 'pop'].includes(method)) && ageOf(proof.at) < confirmed_by_sign_in
+    proof?.methods.some((method) => ['pwd', 'pop'].includes(method)) &&
+    !proof.trusted &&
+    ageOf(proof.at) < confirmed_by_sign_in
   const times = [passwordConfirmedAt, isFresh ? proof?.at : undefined].filter((at) => at !== undefined)
   return times.length === 0 ? null : ageOf(Math.max(...times))
 }

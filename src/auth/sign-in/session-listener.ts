@@ -37,4 +37,6 @@ export interface Authentication {
   at: number
   /** Authentication methods (RFC 8176 section 2); empty if unknown. */
   methods: readonly string[]
+  /** Whether a trusted browser took the place of the second factor: the sign-in then counts as no confirmation. */
+  trusted?: true
 }

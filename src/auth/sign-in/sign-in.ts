@@ -25,6 +25,8 @@ export interface SignIn extends UserWithPassword {
   method?: AuthenticationMethod
   /** Second factor that completes a pending sign-in. Then the session must still exist. */
   completes?: AuthenticationMethod
+  /** Whether a trusted browser takes the place of the second factor. */
+  trusted?: boolean
   /** Whether this request created the account. */
   isNewAccount?: boolean
 }
@@ -120,7 +122,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       user,
       password,
       rememberTokenId: token?.id ?? null,
-      proof: { at: app.clock.now(), methods: amrOf(login) },
+      proof: { at: app.clock.now(), methods: amrOf(login), ...(login.trusted ? { trusted: true } : {}) },
     })
     // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)

@@ -42,6 +42,7 @@ export function checkRequirements(
 /** Milliseconds since the user last signed in or confirmed in this session; Infinity for never. */
 function proofAge(proof: SessionProof | null, now: number): number {
   const { authentication, confirmationAge } = proof ?? { confirmationAge: null }
-  const signedIn = authentication && authentication.methods.length > 0 ? [Math.max(0, now - authentication.at)] : []
+  const counts = authentication && authentication.methods.length > 0 && !authentication.trusted
+  const signedIn = counts ? [Math.max(0, now - authentication.at)] : []
   return Math.min(...signedIn, ...(confirmationAge === null ? [] : [confirmationAge]))
 }

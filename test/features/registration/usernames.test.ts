@@ -131,6 +131,9 @@ t.test('signs users in by username, with the limits of their address', async (t)
   const attempt = async (body: object) => (await newBrowser(svc)).post('/login', { password: 'wrong', ...body })
   const wrong = await attempt({ username: 'ada' })
   t.match(wrong.json(), { code: 'invalid_credentials', errors: { username: [String] } })
+  for (const username of ['a\0b', 'a@b', 'x'.repeat(300)]) {
+    t.match((await attempt({ username })).statusCode, 422, JSON.stringify(username))
+  }
   const unknown = await attempt({ username: 'nobody-here' })
   t.strictSame({ ...unknown.json() }, { ...wrong.json() }, 'an unknown username gets the same answer')
   await attempt({ email: 'ada@example.com' })

@@ -148,6 +148,7 @@ t.test('does not count as a second factor where one is required', async (t) => {
   const refused = await ask()
   t.equal(refused.statusCode, 403)
   t.match(refused.json(), { code: 'second_factor_required' })
+  t.equal((await browser.delete('/user')).statusCode, 423, 'nor as a recent confirmation')
 })
 
 t.test('keeps at most 20 browsers, deletes expired ones, and exports them', async (t) => {
