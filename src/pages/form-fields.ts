@@ -19,6 +19,8 @@ export interface FormField {
   autocomplete: string
   maxLength: number
   isRequired: boolean
+  /** Whether the user may only read it. */
+  isReadOnly: boolean
 }
 
 /** Values of fields, by name. */
@@ -34,8 +36,8 @@ export type AskedFields = 'registration' | 'profile'
 export const fieldInForm = '^fields\\.[a-z][a-z0-9_]*$'
 
 const askedFields = ({ users }: Pick<Config, 'users'>, asked: AskedFields): [name: string, declared: Declared][] =>
-  Object.entries(users.fields).filter(([, { registration, write, read }]) =>
-    asked === 'registration' ? registration !== null : write.includes('user') && read.includes('user'),
+  Object.entries(users.fields).filter(([, { registration, read }]) =>
+    asked === 'registration' ? registration !== null : read.includes('user'),
   )
 
 /** The text of a value in a form. */
@@ -57,16 +59,17 @@ interface FormFacts {
   text: (name: TextName) => string
   /** What the form shows: a user, or the form as it was sent. */
   values: Readonly<Record<string, unknown>>
-  /** The stored fields of the user; undefined if `values` is a form. */
-  stored: Fields | undefined
+  isSent: boolean
+  /** The stored fields of the user; empty for a new one. */
+  stored: Fields
   asked: AskedFields
   asksUsername: boolean
 }
 
 /** The fields of a form for a user that the configuration adds, besides the full name. */
 export function userFormFields(facts: FormFacts): FormField[] {
-  const { config, language, text, values, stored, asked, asksUsername } = facts
-  const plain = { kind: 'text', options: [], isRequired: false } as const
+  const { config, language, text, values, isSent, stored, asked, asksUsername } = facts
+  const plain = { kind: 'text', options: [], isRequired: false, isReadOnly: false } as const
   const field = (name: string, label: TextName, hint: TextName, autocomplete: string, maxLength: number) => ({
     ...{
       ...plain,
@@ -79,16 +82,18 @@ export function userFormFields(facts: FormFacts): FormField[] {
     },
   })
   const own = askedFields(config, asked).map(([name, declared]): FormField => {
-    const { label, schema, registration } = declared
+    const { label, schema, registration, write } = declared
     const key = `fields.${name}`
     const isRequired = registration === 'required'
+    const isReadOnly = !write.includes('user')
     return {
       name: key,
       label: label[language] ?? label[config.i18n.default] ?? name.replaceAll('_', ' '),
       kind: kindOf(declared),
-      value: stored ? textOf(stored[name]) : typedText(values[key]),
+      value: isSent && !isReadOnly ? typedText(values[key]) : textOf(stored[name]),
+      isReadOnly,
       options: schema.enum ?? [],
-      hint: isRequired || schema.type === 'boolean' ? null : text('fields.optional'),
+      hint: isRequired || isReadOnly || schema.type === 'boolean' ? null : text('fields.optional'),
       autocomplete: 'off',
       // An array is one text with commas.
       maxLength: schema.type === 'string' ? (schema.maxLength ?? 1_000) : 10_000,
@@ -127,5 +132,7 @@ export const fieldsOfForm = (
   asked: AskedFields,
 ): Fields =>
   Object.fromEntries(
-    askedFields(config, asked).map(([name, declared]) => [name, typedValue(declared, form[`fields.${name}`])]),
+    askedFields(config, asked)
+      .filter(([, { write }]) => write.includes('user'))
+      .map(([name, declared]) => [name, typedValue(declared, form[`fields.${name}`])]),
   )

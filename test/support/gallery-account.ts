@@ -15,7 +15,12 @@ const profile: AccountPageData['account-profile'] = {
   isVerified: true,
   emailHref: '/account/profile/email',
   verifyHref: '/oauth/verify-email',
-  fields: [],
+  fields: [
+    {
+      ...{ name: 'fields.plan', label: 'Plan', kind: 'text', value: 'gold', options: [], hint: null },
+      ...{ autocomplete: 'off', maxLength: 255, isRequired: false, isReadOnly: true },
+    },
+  ],
   username: 'ada',
   groups: [
     { name: 'wiki-editors', description: 'May edit the wiki' },

@@ -36,7 +36,7 @@ const linkProvider: PageData['link-provider'] = {
   identity: 'ada.lovelace@example.com',
   user: ada,
 }
-const plainField = { kind: 'text', options: [], isRequired: false } as const
+const plainField = { kind: 'text', options: [], isRequired: false, isReadOnly: false } as const
 const chosenName = {
   ...plainField,
   ...{ name: 'username', label: 'Username', value: '', autocomplete: 'nickname', maxLength: 63 },

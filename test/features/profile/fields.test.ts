@@ -216,8 +216,11 @@ t.test('shows the fields on the registration and profile pages', async (t) => {
   t.match(profile, /<option selected>large<\/option>/)
   t.match(profile, /name="fields.news" value="1" checked/)
   t.notMatch(profile, 'fields.score')
+  t.match(profile, /name="fields.plan" value=""[^>]* readonly/, 'a field that only administrators write')
   const more = { 'fields.size': 'small', 'fields.seats': '3', 'fields.tags': 'a, b', 'fields.ratio': 'x' }
   t.equal((await page.send('/account/profile', { name: 'Ada', ...more })).statusCode, 422)
   t.equal((await page.send('/account/profile', { name: 'Ada', ...more, 'fields.ratio': '' })).statusCode, 303)
   t.strictSame(await stored(), { size: 'small', news: false, seats: 3, tags: ['a', 'b'] })
+  t.equal((await page.send('/account/profile', { name: 'Ada', ...given })).statusCode, 303)
+  t.notHas(await stored(), { plan: '' }, 'and that a form cannot set')
 })
