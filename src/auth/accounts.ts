@@ -3,6 +3,7 @@ import { forgetEmailChanges } from '../identity/email-change.ts'
 import { clearEventsOf, type EventContext, recordEvent, withoutPerson } from '../identity/events.ts'
 import { lockUser } from '../identity/lock.ts'
 import { notify } from '../identity/notices.ts'
+import { forgetOwnData } from '../identity/own-data.ts'
 import { clearTwoFactor } from '../identity/two-factor.ts'
 import type { User } from '../identity/user.ts'
 import { deleteUser } from '../identity/users.ts'
@@ -14,7 +15,7 @@ import { endSessionsOf } from './sign-in/end-sessions.ts'
 import { deleteTokens } from './tokens/store.ts'
 
 /** Tables whose rows `svc restore --end-sessions` deletes, so that all users are signed out. */
-export const signedInTables = ['sessions', 'remember_tokens', 'oauth_records'] as const
+export const signedInTables = ['sessions', 'remember_tokens', 'oauth_records', 'trusted_browsers'] as const
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
 
@@ -40,7 +41,7 @@ interface Accounts {
   revokeGrants: AccountChange
   /** Revokes everything issued to the user: tokens, sessions, remembered browsers, grants and consents. */
   revokeAccess: AccountChange
-  /** Removes every sign-in method except the password. */
+  /** Removes every sign-in method except the password, and what the earlier owner said about the account. */
   claimAccount: AccountChange
   /** Revokes everything issued to the user, and removes sign-in methods that were added since a date. */
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
@@ -85,11 +86,15 @@ function forgettingOrigin(origin: EventContext, { email, name, username }: User)
 /** Account-wide changes for features. */
 export function accountsOf(app: AccountParts): Accounts {
   const { revokeTokens, revokeAccess } = revocationsOf(app)
-  const claimAccount: AccountChange = async (tx, userId) => {
+  const emptyAccount: AccountChange = async (tx, userId) => {
     await revokeAccess(tx, userId)
     await clearTwoFactor(tx, userId)
     for (const { wayIn } of app.features) await wayIn?.remove(tx, userId)
     await forgetEmailChanges(tx, userId)
+  }
+  const claimAccount: AccountChange = async (tx, userId) => {
+    await emptyAccount(tx, userId)
+    await forgetOwnData(tx, app.config.current(), userId)
   }
   const secureAccount = async (tx: Tx, userId: number, since: Date): Promise<void> => {
     await revokeAccess(tx, userId)
@@ -97,7 +102,7 @@ export function accountsOf(app: AccountParts): Accounts {
     for (const { wayIn } of app.features) await wayIn?.remove(tx, userId, since)
   }
   const deleteAccount = async (tx: Tx, origin: EventContext, user: User): Promise<boolean> => {
-    await claimAccount(tx, user.id)
+    await emptyAccount(tx, user.id)
     // Deletes rows without a foreign key to the user.
     for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, user.id)
     await deleteJobsOf(tx, user.id)

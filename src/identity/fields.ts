@@ -12,7 +12,7 @@ type Declared = Config['users']['fields'][string]
 /** Who writes fields. */
 export type FieldWriter = Declared['write'][number]
 
-const ajv = new Ajv({ strict: false, allErrors: false })
+const ajv = new Ajv({ strict: false, strictNumbers: true, allErrors: false })
 const validators = new WeakMap<object, ValidateFunction>()
 
 /** The JSON Schema of a field, with the limits that apply to every one. */
@@ -54,21 +54,30 @@ export function changedFields(config: FieldConfig, before: Fields, given: Fields
     const value = typeof typed === 'string' ? typed.trim() : typed
     const declared = declaredField(config, name)
     const isSame = declared !== undefined && JSON.stringify(before[name]) === JSON.stringify(value)
-    if (isSame) continue
+    // Whoever may read a value may send it back. For others, an answer would tell whether they guessed it.
+    const mayRead = by !== 'provider' && declared?.read.includes(by)
+    if (isSame && (mayRead || declared.write.includes(by))) continue
     const refuse = (text: string) => {
       errors[`fields.${name}`] = [`The ${words(name)} field ${text}.`]
     }
     if (!declared) refuse('is unknown')
     else if (!declared.write.includes(by)) refuse('cannot be changed')
-    else if (value === null || value === '') {
-      if (by === 'user' && declared.registration === 'required') refuse('is required')
-      else delete after[name]
-    } else if (!isValidField(declared, value)) refuse('is invalid')
+    else if (by === 'user' && declared.registration === 'required' && isMissing(value)) refuse('is required')
+    else if (value === null || value === '') delete after[name]
+    else if (!isValidField(declared, value)) refuse('is invalid')
     else after[name] = value
   }
   if (Object.keys(errors).length > 0) throw validationFailed(errors)
   return after
 }
+
+/** Tests for what does not answer a required field: nothing, a box that is not checked, or an empty list. */
+const isMissing = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0)
 
 /** The fields of a new user. Throws 422 like `changedFields`, and for a required one that is missing. */
 export function registeredFields(config: FieldConfig, given: Fields | null | undefined): Fields {
@@ -76,7 +85,7 @@ export function registeredFields(config: FieldConfig, given: Fields | null | und
   const asked = Object.entries(config.users.fields).filter(([, { registration }]) => registration !== null)
   const missing = asked.filter(([name, { registration }]) => {
     const value = given?.[name]
-    return registration === 'required' && (value === undefined || value === null || value === '')
+    return registration === 'required' && isMissing(value)
   })
   if (missing.length > 0) {
     const errors: FieldErrors = Object.fromEntries(
@@ -87,13 +96,19 @@ export function registeredFields(config: FieldConfig, given: Fields | null | und
   return changedFields(config, {}, given ?? {}, 'user')
 }
 
-/** The valid fields of those that a provider sent; it cannot make a sign-in fail. */
+/**
+ * The fields after what a provider sent; it cannot make a sign-in fail. svc keeps a value where the new one is invalid, and null
+ * removes it.
+ */
 export function providedFields(config: FieldConfig, before: Fields, given: Fields): Fields {
-  const valid = Object.entries(given).filter(([name, value]) => {
+  const after: Record<string, unknown> = { ...before }
+  for (const [name, value] of Object.entries(given)) {
     const declared = declaredField(config, name)
-    return declared?.write.includes('provider') && value !== null && isValidField(declared, value)
-  })
-  return { ...before, ...Object.fromEntries(valid) }
+    if (!declared?.write.includes('provider')) continue
+    if (value === null) delete after[name]
+    else if (isValidField(declared, value)) after[name] = value
+  }
+  return after
 }
 
 /** A value of a field that a search asks for. */
@@ -117,11 +132,15 @@ export const seenFields = (config: FieldConfig, fields: Fields | undefined, by: 
       .map(([name]) => [name, fields?.[name] ?? null]),
   )
 
-/** The claims of the fields that have a value. */
-export const fieldClaims = (config: FieldConfig, fields: Fields | undefined): Record<string, unknown> =>
+/** The claims of the fields that have a value, for these scopes. */
+export const fieldClaims = (
+  config: FieldConfig,
+  fields: Fields | undefined,
+  scopes: readonly string[],
+): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(config.users.fields).flatMap(([name, { claim }]) => {
+    Object.entries(config.users.fields).flatMap(([name, { claim, scope }]) => {
       const value = fields?.[name]
-      return claim === null || value === undefined ? [] : [[claim, value]]
+      return claim === null || value === undefined || !scopes.includes(scope) ? [] : [[claim, value]]
     }),
   )

@@ -32,7 +32,7 @@ export const groupList = (stored: string): readonly string[] => (stored === '[]'
 export const toUser = (row: UserRow): User => ({
   id: Number(row.id),
   name: row.name,
-  username: row.username ?? String(row.id),
+  username: row.username ?? `user-${row.id}`,
   ...attributesOf(row.attributes),
   email: row.email,
   email_verified_at: wireDate(row.emailVerifiedAt),

@@ -13,6 +13,9 @@ const reserved: ReadonlySet<string> = new Set([
   ...['support', 'svc', 'sysadmin', 'system', 'team', 'undefined', 'user', 'users', 'webmaster', 'www'],
 ])
 
+/** Usernames that svc itself gives: `user-` and an id. */
+const ofSvc = /^user-\d+$/
+
 /** The form in which a username is stored and compared. */
 export const canonicalUsername = (text: string): string => text.trim().toLowerCase()
 
@@ -34,7 +37,7 @@ export function requireUsername(text: string, by: 'user' | 'administrator'): str
       'The username may have up to 63 letters from a to z, digits, periods, hyphens and underscores, with at least one letter. It begins and ends with a letter or digit.',
     )
   }
-  if (by === 'user' && reserved.has(username)) throw usernameTaken()
+  if (ofSvc.test(username) || (by === 'user' && reserved.has(username))) throw usernameTaken()
   return username
 }
 

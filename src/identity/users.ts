@@ -199,6 +199,7 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
   }
   await tx.session.updateMany(change)
   await tx.rememberToken.updateMany(change)
+  await tx.trustedBrowser.updateMany(change)
   return true
 }
 

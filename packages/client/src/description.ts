@@ -170,7 +170,7 @@ export interface paths {
     };
     "/admin/v1/users/{id}/logout": {
         /**
-         * End the sessions of a user, and forget the remembered browsers
+         * End the sessions of a user, and forget the remembered and the trusted browsers
          * @description Tokens stay.
          */
         post: {

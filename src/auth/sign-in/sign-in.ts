@@ -130,7 +130,12 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       type: 'login',
       userId: user.id,
       credential: method.name,
-      data: { remember, method: method.name, channel: login.channel },
+      data: {
+        remember,
+        method: method.name,
+        channel: login.channel,
+        ...(login.trusted ? { trusted_browser: true } : {}),
+      },
     })
     if (!login.isNewAccount) await noticeBrowser(tx, visit, user)
     return { row, token }

@@ -62,7 +62,7 @@ export const accountCommands = [
   }),
   command({
     name: 'user:logout',
-    summary: 'End the sessions of a user, and forget the remembered browsers',
+    summary: 'End the sessions of a user, and forget the remembered and the trusted browsers',
     details: 'Tokens stay: token:revoke --all revokes them.',
     options,
     run: async (context, { options: given }) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { accountsOf } from '../../auth/accounts.ts'
 import { endSessionsOf } from '../../auth/sign-in/end-sessions.ts'
+import { revokeTrustedBrowsers } from '../../auth/sign-in/trusted-browsers.ts'
 import { unlockAccount } from '../../auth/sign-in/unlock-account.ts'
 import { type EventContext, recordEvent } from '../../identity/events.ts'
 import { changedFields } from '../../identity/fields.ts'
@@ -139,10 +140,11 @@ export function makeResetLink(
   })
 }
 
-/** Ends the user's sessions and remembered browsers; returns the number of sessions. Tokens stay. */
+/** Ends the user's sessions, and forgets the remembered and the trusted browsers; returns the number of sessions. Tokens stay. */
 export function endSessions(admin: Admin, origin: EventContext, userId: number): Promise<number> {
   return changeAccount(admin, userId, async (tx) => {
     const count = await endSessionsOf(admin, tx, userId)
+    await revokeTrustedBrowsers(tx, userId)
     await recordEvent(tx, origin, { type: 'sessions_ended', userId, data: { count } })
     return count
   })

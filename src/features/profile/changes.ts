@@ -13,7 +13,7 @@ import { changedFields, type Fields } from '../../identity/fields.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify } from '../../identity/notices.ts'
 import { canonicalEmail } from '../../identity/user.ts'
-import { canonicalUsername, requireUsername, usernameTaken } from '../../identity/username.ts'
+import { canonicalUsername, requireUsername, usedUsernames, usernameTaken } from '../../identity/username.ts'
 import { setPassword } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { unauthenticated, validationFailed } from '../../platform/errors.ts'
@@ -60,7 +60,7 @@ async function newUsername(request: FastifyRequest, reply: FastifyReply, typed: 
     throw validationFailed({ username: ['The username cannot be changed.'] })
   }
   const wanted = requireUsername(typed, 'user')
-  if (await app.lookups.userByUsername(wanted)) throw usernameTaken()
+  if ((await usedUsernames(app.database, [wanted])).has(wanted)) throw usernameTaken()
   await app.countRequest(request, reply, 'username')
   return wanted
 }

@@ -2,7 +2,7 @@ import type { Visit } from '../../auth/access/visit.ts'
 import { chosenNames, fieldsField, nameFields } from '../../identity/chosen-names.ts'
 import { recordEvent } from '../../identity/events.ts'
 import { registeredFields } from '../../identity/fields.ts'
-import { usernameTaken } from '../../identity/username.ts'
+import { usedUsernames, usernameTaken } from '../../identity/username.ts'
 import { createUser, findUserByEmail } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { HttpError, validationFailed } from '../../platform/errors.ts'
@@ -40,7 +40,7 @@ export async function register(visit: Visit, body: Static<typeof RegisterBody>) 
   const attributes = { ...names, fields: registeredFields(app.config.current(), body.fields) }
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
-  if (username && (await app.lookups.userByUsername(username))) throw usernameTaken()
+  if (username && (await usedUsernames(app.database, [username])).has(username)) throw usernameTaken()
   const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visit, email))
   const origin = visit.origin
   const { role } = app.config.current().registration

@@ -150,6 +150,7 @@ t.test('refuses claims that are reserved, or whose source or receiver does not e
     ['{ claim: x, clients: [web], from: password }', /must be groups, role/],
     ['{ claim: x, clients: [web], from: api }', /must be empty with from: api/],
     ['{ claim: x, clients: [web], from: groups, first: true }', /must be false without map/],
+    ['{ claim: x, clients: [web], from: groups, first: true, map: { a: b, "10": c } }', /numbers lose their order/],
     ['{ claim: x, clients: [web], value: x, map: { a: b } }', /must be empty together with value/],
     ['{ claim: x, clients: [web], value: x }, { claim: x, clients: [web], value: y }', /already/],
   ]

@@ -25,6 +25,8 @@ const fields = {
     scope: 'email',
   },
   ratio: { schema: { type: 'number' }, write: ['user'] },
+  agreed: { schema: { type: 'boolean' }, write: ['user'], registration: 'required' },
+  clearance: { schema: { type: 'string' }, claim: 'clearance', scope: 'groups' },
   news: { schema: { type: 'boolean' }, write: ['user'], registration: 'optional' },
   tags: { schema: { type: 'array', maxLength: 5, maxItems: 3 }, write: ['user', 'provider'] },
   plan: { schema: { type: 'string', pattern: '^[a-z]+$' }, read: ['user', 'admin'], claim: 'plan' },
@@ -33,10 +35,13 @@ const fields = {
 
 const settings = { users: { fields }, rate_limits: { register: null } }
 
-const person = (email: string, more: object = {}) => ({
-  ...{ name: 'Ada', email, password, password_confirmation: password },
-  ...more,
-})
+/** A registration; it agrees unless its fields say otherwise. */
+function person(email: string, more: { fields?: unknown } = {}) {
+  const base = { name: 'Ada', email, password, password_confirmation: password }
+  const { fields: given } = more
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+  return { ...base, ...more, ...(isObject ? { fields: { agreed: true, ...given } } : {}) }
+}
 
 async function newBrowser(svc: TestApp): Promise<Browser> {
   const browser = svc.browser()
@@ -57,6 +62,7 @@ t.test('asks new users for the fields of the registration', async (t) => {
     [{ size: 'small', team: '\ud800' }, {}],
     [{ size: 'small', team: 5 }, { 'fields.team': [String] }],
     [{ size: 'small', seats: 10 }, { 'fields.seats': [String] }],
+    [{ size: 'small', agreed: false }, { 'fields.agreed': ['The agreed field is required.'] }],
     [{ size: 'small', news: 'yes' }, { 'fields.news': [String] }],
     [{ size: 'small', tags: ['a', 'a'] }, { 'fields.tags': [String] }],
     [{ size: 'small', tags: ['a', 'b', 'c', 'd'] }, { 'fields.tags': [String] }],
@@ -71,17 +77,30 @@ t.test('asks new users for the fields of the registration', async (t) => {
     t.match(answer.statusCode, /^(400|422)$/, JSON.stringify(given))
     t.match(answer.json().errors ?? {}, errors, JSON.stringify(given))
   }
+  const huge = `{"name":"A","email":"h@example.com","password":"${password}","password_confirmation":"${password}","fields":{"agreed":true,"size":"small","ratio":1e999}}`
+  const infinite = await (await newBrowser(svc)).send('POST', '/register', Buffer.from(huge), {
+    'content-type': 'application/json',
+  })
+  t.match(infinite.json(), { errors: { 'fields.ratio': [String] } })
   const own = '{"__proto__":"x","size":"small"}'
   const proto = { ...person('p@example.com'), fields: JSON.parse(own) }
   t.match((await (await newBrowser(svc)).post('/register', proto)).statusCode, /^(400|422)$/, own)
   t.equal(await svc.database.prisma.user.count(), 0)
 
   const browser = await newBrowser(svc)
-  const given = { size: 'small', team: ' Ünïcode 山 ', seats: 3, ratio: 0.5, news: true, tags: ['a', 'b'] }
+  const given = {
+    agreed: true,
+    size: 'small',
+    team: ' Ünïcode 山 ',
+    seats: 3,
+    ratio: 0.5,
+    news: true,
+    tags: ['a', 'b'],
+  }
   t.equal((await browser.post('/register', person('ada@example.com', { fields: given }))).statusCode, 201)
   t.strictSame((await browser.get('/api/user')).json().fields, {
     ...given,
-    ...{ team: 'Ünïcode 山', plan: null },
+    ...{ team: 'Ünïcode 山', plan: null, clearance: null },
   })
 })
 
@@ -105,17 +124,24 @@ t.test('lets users change their own fields only', async (t) => {
     t.match((await change({ [name]: 'x' })).json(), { errors: { [`fields.${name}`]: [/cannot be changed/] } })
   }
   await svc.database.prisma.user.updateMany({
-    data: { attributes: '{"fields":{"plan":"gold","score":7,"size":"small"}}' },
+    data: { attributes: '{"fields":{"plan":"gold","score":7,"size":"small","agreed":true}}' },
   })
   t.equal((await change({ plan: 'gold', team: 'New' })).statusCode, 200, 'an unchanged value may be sent back')
   t.strictSame(Object.keys(await seen()).includes('score'), false, 'the user does not see a field of administrators')
   t.match(await svc.database.prisma.user.findFirst(), { attributes: /"score":7/ }, 'which a change keeps')
+  for (const score of [7, 8]) {
+    t.match(
+      (await change({ score })).json(),
+      { errors: { 'fields.score': [/cannot be changed/] } },
+      'nor learns it by a guess',
+    )
+  }
 })
 
 t.test('yields the claims of the fields by scope', async (t) => {
   const svc = await buildTestApp(t, { settings: { ...settings, ...oauthSettings, clients } })
   const user = await svc.createUser()
-  const attributes = '{"fields":{"team":"Sales","seats":3,"plan":"gold","score":7,"old":1}}'
+  const attributes = '{"fields":{"team":"Sales","seats":3,"plan":"gold","score":7,"old":1,"clearance":"top"}}'
   await svc.database.prisma.user.updateMany({ data: { attributes } })
   const ada = new Person(svc, user.email)
   const claimsOf = async (scope: string) => {
@@ -131,6 +157,10 @@ t.test('yields the claims of the fields by scope', async (t) => {
   t.strictSame(await claimsOf('openid'), { team: none, seats: none, plan: none, score: none })
   const { claims_supported } = (await svc.app.inject('/.well-known/openid-configuration')).json()
   t.ok(['team', 'seats', 'plan'].every((claim) => claims_supported.includes(claim)))
+  const claims = JSON.stringify({ userinfo: { clearance: null }, id_token: { clearance: null } })
+  const asked = await codeFlow(svc, ada, 'web', { scope: 'openid', claims })
+  t.notHas(decodeJwt(asked.id_token ?? ''), { clearance: '' }, 'of a scope that the client does not list')
+  t.notHas((await svc.bearer(asked.access_token, 'GET', '/oauth/userinfo')).json(), { clearance: '' })
   const tokens = await codeFlow(svc, ada, 'web', { scope: 'openid profile' })
   t.notHas((await svc.bearer(tokens.access_token, 'GET', '/api/user')).json(), { fields: {} })
 })
@@ -194,33 +224,42 @@ t.test('stores valid values that a provider sends', async (t) => {
     { team: 'Sales', tags: ['a'] },
     'invalid values change nothing',
   )
-  t.match(await signIn({ org: { team: 'Support' } }), { team: 'Support' })
+  t.match(
+    await signIn({ org: { team: 'Support' }, labels: undefined }),
+    { team: 'Support', tags: null },
+    'a missing claim',
+  )
+  svc.acme.instead.set('/me', (answer) => ({ ...answer, status: 500, body: '' }))
+  const again = new Visitor(svc)
+  await again.signIn('grace')
+  t.match((await again.browser.get('/api/user')).json().fields, { team: 'Support' }, 'a failed request')
 })
 
 t.test('shows the fields on the registration and profile pages', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const page = new ScriptlessBrowser(svc)
   const shown = (await page.open('/oauth/register')).body
-  for (const name of ['team', 'size', 'news']) t.match(shown, `name="fields.${name}"`)
+  for (const name of ['team', 'size', 'news', 'agreed']) t.match(shown, `name="fields.${name}"`)
   t.notMatch(shown, 'fields.plan')
   t.match(shown, '<option>small</option>')
   const form = { name: 'Ada', email: 'ada@example.com', password }
   const refused = await page.send('/oauth/register', { ...form, 'fields.team': 'Sales' })
   t.equal(refused.statusCode, 422)
   t.match(refused.body, /value="Sales"/)
-  const given = { 'fields.team': 'Sales', 'fields.size': 'large', 'fields.news': '1', 'fields.plan': 'gold' }
+  const agreed = { 'fields.agreed': '1' }
+  const given = { ...agreed, 'fields.team': 'Sales', 'fields.size': 'large', 'fields.news': '1', 'fields.plan': 'gold' }
   t.equal((await page.send('/oauth/register', { ...form, ...given })).statusCode, 303)
   const stored = async () => JSON.parse((await svc.database.prisma.user.findFirstOrThrow()).attributes).fields
-  t.strictSame(await stored(), { team: 'Sales', size: 'large', news: true })
+  t.strictSame(await stored(), { team: 'Sales', size: 'large', agreed: true, news: true })
   const profile = (await page.open('/account/profile')).body
   t.match(profile, /<option selected>large<\/option>/)
   t.match(profile, /name="fields.news" value="1" checked/)
   t.notMatch(profile, 'fields.score')
   t.match(profile, /name="fields.plan" value=""[^>]* readonly/, 'a field that only administrators write')
-  const more = { 'fields.size': 'small', 'fields.seats': '3', 'fields.tags': 'a, b', 'fields.ratio': 'x' }
+  const more = { ...agreed, 'fields.size': 'small', 'fields.seats': '3', 'fields.tags': 'a, b', 'fields.ratio': 'x' }
   t.equal((await page.send('/account/profile', { name: 'Ada', ...more })).statusCode, 422)
   t.equal((await page.send('/account/profile', { name: 'Ada', ...more, 'fields.ratio': '' })).statusCode, 303)
-  t.strictSame(await stored(), { size: 'small', news: false, seats: 3, tags: ['a', 'b'] })
+  t.strictSame(await stored(), { size: 'small', agreed: true, news: false, seats: 3, tags: ['a', 'b'] })
   t.equal((await page.send('/account/profile', { name: 'Ada', ...given })).statusCode, 303)
   t.notHas(await stored(), { plan: '' }, 'and that a form cannot set')
 })

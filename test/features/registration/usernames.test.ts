@@ -76,7 +76,7 @@ t.test('lets users choose a username that is valid, free and not reserved', asyn
     t.equal(refused.statusCode, 422, JSON.stringify(username))
     t.ok(refused.json().errors.username, JSON.stringify(username))
   }
-  for (const username of ['admin', 'ROOT', ' svc ']) {
+  for (const username of ['admin', 'ROOT', ' svc ', 'user-1', 'user-99999']) {
     t.match((await register(username)).json(), { errors: { username: [/already been taken/] } }, username)
   }
   t.equal(await svc.database.prisma.user.count(), 0)

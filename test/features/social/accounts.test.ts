@@ -30,6 +30,10 @@ t.test('removes all access of an attacker who registered an address first, when 
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const user = await svc.createUser({ email, verified: false })
   const { prisma } = svc.database
+  await prisma.user.update({
+    where: { id: BigInt(user.id) },
+    data: { username: 'the-choice-of-the-thief', attributes: '{"given_name":"Eve","fields":{"team":"x"}}' },
+  })
   const thief = await enableTwoFactor(svc, user)
   const remembered = await challenged(svc, email, { remember: true })
   await remembered.post('/two-factor-challenge', { code: thief.code() })
@@ -52,7 +56,8 @@ t.test('removes all access of an attacker who registered an address first, when 
 
   const owner = new Visitor(svc)
   t.equal((await owner.signIn('grace')).headers.location, `${frontEnd}/`, "without the attacker's second factor")
-  t.match(await owner.user(), { id: user.id, email, email_verified_at: String })
+  t.match(await owner.user(), { id: user.id, email, email_verified_at: String, username: /^ada-example-/ })
+  t.notHas(await owner.user(), { given_name: '' })
   t.strictSame(await keysOf(svc, user.id), {
     ...{ password: false, factor: false, verified: true, sessions: 1, remembered: 0, tokens: 0, passkeys: 0 },
     ...onlyTheLink,

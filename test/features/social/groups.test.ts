@@ -1,4 +1,5 @@
 import t from 'tap'
+import { buildTestApp } from '../../support/app.ts'
 import { runCommandOn } from '../../support/command.ts'
 import { buildSocial, type Social, Visitor } from './visitor.ts'
 
@@ -82,6 +83,17 @@ t.test('ends the groups of a provider with its last linked account', async (t) =
   await visitor.browser.post('/user/confirm-password', { password: 'correct horse' })
   t.equal((await visitor.browser.delete(`/user/social-accounts/${link.id}`)).statusCode, 200)
   t.strictSame((await visitor.user())?.groups, ['editors'])
+})
+
+t.test('ends the groups of a provider that may no longer give any', async (t) => {
+  const svc = await buildSocial(t, { acme: trusted, settings: { groups: { names } } })
+  await signIn(svc, ['staff'])
+  const { groups: _, ...acme } = Object(svc.settings.social).acme
+  const settings = { ...svc.settings, social: { ...Object(svc.settings.social), acme } }
+  const later = await buildTestApp(t, { settings, database: svc.where, clock: svc.clock })
+  const visitor = new Visitor(later)
+  await visitor.signIn('grace')
+  t.strictSame((await visitor.user())?.groups, [])
 })
 
 t.test('signs in a user whose provider lists more groups than svc stores', async (t) => {

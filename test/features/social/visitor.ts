@@ -148,7 +148,10 @@ export class Visitor {
   }
 
   /** The user who is signed in at svc, or null. */
-  async user(): Promise<Pick<User, 'id' | 'email' | 'email_verified_at' | 'name' | 'groups' | 'picture'> | null> {
+  async user(): Promise<Pick<
+    User,
+    'id' | 'email' | 'email_verified_at' | 'name' | 'username' | 'given_name' | 'groups' | 'picture'
+  > | null> {
     const answer = await this.browser.get('/api/user')
     return answer.statusCode === 200 ? answer.json() : null
   }

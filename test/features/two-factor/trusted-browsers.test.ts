@@ -44,6 +44,10 @@ t.test('asks for no second factor in a browser that the user trusted, for the co
   t.equal(await isAsked(browser), false)
   svc.clock.advance(day)
   t.equal(await isAsked(browser), true, 'use does not extend the time')
+  const [login] = await svc.database.prisma.event.findMany({
+    where: { type: 'login', data: { contains: 'trusted_browser' } },
+  })
+  t.ok(login)
   const [trusted] = await svc.database.prisma.event.findMany({ where: { type: 'browser_trusted' } })
   t.ok(trusted)
 })

@@ -48,3 +48,6 @@ ALTER TABLE "group_memberships" ADD CONSTRAINT "group_memberships_user_id_fkey" 
 
 -- AddForeignKey
 ALTER TABLE "group_memberships" ADD CONSTRAINT "group_memberships_group_name_fkey" FOREIGN KEY ("group_name") REFERENCES "user_groups"("name") ON DELETE CASCADE ON UPDATE CASCADE;
+
+-- Users of earlier versions
+UPDATE "users" SET "username" = 'user-' || "id";

@@ -38,3 +38,6 @@ CREATE INDEX "group_memberships_group_name_user_id_idx" ON "group_memberships"("
 
 -- CreateIndex
 CREATE UNIQUE INDEX "group_memberships_user_id_group_name_source_key" ON "group_memberships"("user_id", "group_name", "source");
+
+-- Users of earlier versions
+UPDATE "users" SET "username" = 'user-' || "id";

@@ -54,7 +54,7 @@ export function userAt(row: readonly Value[], offset: number): User | null {
   return {
     id: Number(id),
     name: string(row[offset + at.name]),
-    username: text(row[offset + at.username]) ?? String(id),
+    username: text(row[offset + at.username]) ?? `user-${id}`,
     ...attributesOf(string(row[offset + at.attributes])),
     email: string(row[offset + at.email]),
     email_verified_at: wireTimestamp(row[offset + at.email_verified_at]),

@@ -4,6 +4,7 @@ import { groupsOf } from '../../../identity/groups.ts'
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { Registry } from './clients.ts'
+import { identityScopes } from './scopes.ts'
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -37,7 +38,7 @@ export function settledClaims(text: string, registry: Registry, clientId: string
   return known.length === 0 ? undefined : JSON.stringify(Object.fromEntries(known))
 }
 
-/** All claims about a user; the library filters them by the granted scopes. Role and groups are for clients that list the scope. */
+/** All claims about a user; the library filters them by the granted scopes. Roles, groups and their fields are for clients that list the scope. */
 export function claimsOf(
   user: User,
   config: Pick<Config, 'groups' | 'users' | 'claims'>,
@@ -47,7 +48,7 @@ export function claimsOf(
   const isVerified = user.email_verified_at !== null
   const listed = registry.listedScopes(clientId)
   return {
-    ...fieldClaims(config, user.fields),
+    ...fieldClaims(config, user.fields, identityScopes(listed)),
     ...composedClaims(user, config, { client: clientId, api: null }),
     sub: String(user.id),
     name: user.name,

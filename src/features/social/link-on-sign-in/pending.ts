@@ -55,7 +55,11 @@ const maxAvatarLength = 500
 /** Encrypts an identity for its browser. Leaves out what a cookie has no space for; the next sign-in adds it. */
 export function sealPending(cipher: Cipher, identity: StoredIdentity, provedAt: number, prefix: string): string {
   const avatar = identity.avatar !== null && identity.avatar.length > maxAvatarLength ? null : identity.avatar
-  const pending: PendingLink = { id: randomId(), identity: { ...identity, avatar, tokens: null }, provedAt }
+  const pending: PendingLink = {
+    id: randomId(),
+    identity: { ...identity, avatar, tokens: null, groups: null, fields: {} },
+    provedAt,
+  }
   return cipher.encrypt(JSON.stringify(pending), `${prefix}pending link`)
 }
 

@@ -75,11 +75,12 @@ interface OpenIdAnswer {
 async function openIdProfile(answer: OpenIdAnswer, claims: Claims): Promise<SocialProfile> {
   const { provider, configuration } = answer
   const { map } = provider
-  const { groups } = provider.config
+  const { groups, fields } = provider.config
   const wanted = [
     map.email,
     map.name,
     ...(groups ? [groups.claim] : []),
+    ...Object.values(fields),
     ...(provider.trust === 'claim' ? [map.email_verified] : []),
   ]
   const isComplete = wanted.every((claim) => hasClaim(claims, claim))
@@ -92,8 +93,10 @@ async function openIdProfile(answer: OpenIdAnswer, claims: Claims): Promise<Soci
     const profile = profileOf(provider, claims)
     const reason = [error.message, error.error].filter(Boolean).join(': ')
     const emailProblem = profile.emailProblem && `${profile.emailProblem}, and ${reason}`
-    const known = provider.config.groups && hasClaim(claims, provider.config.groups.claim) ? profile.groups : null
-    return { ...profile, emailProblem, groups: known, isComplete: false }
+    // What is missing here may be in the user info.
+    const known = groups && !hasClaim(claims, groups.claim) ? null : profile.groups
+    const sent = Object.fromEntries(Object.entries(profile.fields).filter(([, value]) => value !== null))
+    return { ...profile, emailProblem, groups: known, fields: sent, isComplete: false }
   }
 }
 

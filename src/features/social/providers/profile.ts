@@ -19,9 +19,9 @@ export interface SocialProfile {
   family_name: string | null
   /** An https URL. */
   avatar: string | null
-  /** Values of the claim with the groups; null if svc reads none, or the provider did not list them. */
+  /** Values of the claim with the groups; null if the provider did not list them. */
   groups: readonly string[] | null
-  /** Values for fields of the user, by name, as the provider sent them. */
+  /** Values for fields of the user, by name, as the provider sent them; null for one that it did not send. */
   fields: Fields
 }
 
@@ -114,7 +114,8 @@ const maxGroupValues = 1_000
  */
 function groupsIn({ config }: SocialProvider, claims: Claims): readonly string[] | null {
   const path = config.groups?.claim
-  if (path === undefined) return null
+  // Without the key, the provider gives no groups any more.
+  if (path === undefined) return []
   const value = fieldOf(claims, path)
   const isLeftOut = hasClaim(claims, `_claim_names.${path}`) || isTrue(claims.hasgroups)
   if (value === undefined || value === null) return isLeftOut ? null : []
@@ -142,10 +143,7 @@ export function profileOf(provider: SocialProvider, claims: Claims): SocialProfi
     avatar: urlOf(field('avatar')),
     groups: groupsIn(provider, claims),
     fields: Object.fromEntries(
-      Object.entries(provider.config.fields).flatMap(([name, path]) => {
-        const value = fieldOf(claims, path)
-        return value === undefined ? [] : [[name, value]]
-      }),
+      Object.entries(provider.config.fields).map(([name, path]) => [name, fieldOf(claims, path) ?? null]),
     ),
   }
 }

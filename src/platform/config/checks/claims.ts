@@ -7,7 +7,7 @@ import { reservedClaims } from './reserved-claims.ts'
 export const claimChecks = [namesAreFree, receiversExist, sourcesAreClear] as const
 
 function namesAreFree({ claims, users }: Config, report: Report): void {
-  const owners = new Map<string, number>()
+  const owners = new Map<string, string>()
   const ofFields = Object.values(users.fields).map(({ claim }) => claim)
   for (const [index, { claim, clients, apis }] of claims.entries()) {
     const path: Path = ['claims', index, 'claim']
@@ -17,7 +17,7 @@ function namesAreFree({ claims, users }: Config, report: Report): void {
       const key = `${receiver} ${claim}`
       const first = owners.get(key)
       if (first !== undefined) report(path, `is set for the ${receiver} in claims[${first}] already (found "${claim}")`)
-      else owners.set(key, index)
+      else owners.set(key, String(index))
     }
   }
 }
@@ -53,6 +53,9 @@ function sourcesAreClear({ claims, users }: Config, report: Report): void {
     if (value !== null && isMapped) report([...path, 'map'], 'must be empty together with value')
     if (value !== null && fallback !== null) report([...path, 'default'], 'must be null together with value')
     if (first && !isMapped) report([...path, 'first'], 'must be false without map')
+    const number = Object.keys(map).find((key) => /^\d+$/.test(key))
+    if (first && number !== undefined)
+      report([...path, 'map', number], 'must not be a number with first: true, because numbers lose their order')
     if (from === 'api' && clients.length > 0) report([...path, 'clients'], 'must be empty with from: api')
     if (from === 'api' && apis.length === 0) report([...path, 'apis'], 'must name an API with from: api')
   }

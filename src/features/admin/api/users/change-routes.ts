@@ -200,7 +200,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'adminLogOutUser',
         tags,
-        summary: 'End the sessions of a user, and forget the remembered browsers',
+        summary: 'End the sessions of a user, and forget the remembered and the trusted browsers',
         description: 'Tokens stay.',
         params: UserParams,
         body: ReasonBody,
