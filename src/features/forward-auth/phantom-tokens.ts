@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import { hasSignInFor } from '../../auth/access/abilities.ts'
 import type { Caller } from '../../auth/access/caller.ts'
 import { claimsAbout, composedClaims } from '../../identity/claims.ts'
-import { groupsOf } from '../../identity/groups.ts'
 import { cacheSize, RecentMap } from '../../platform/cache.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { randomId } from '../../platform/crypto/random.ts'
@@ -57,7 +56,6 @@ export class PhantomTokens {
     const { user } = caller
     const config = this.#app.config.current()
     const [name = null] = Object.keys(config.apis).filter((one) => config.apis[one]?.audience === audience)
-    const groups = user ? groupsOf(user, config) : []
     // Omits scopes that need a stronger sign-in, because the API cannot see how the user signed in.
     const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
     const clientOf = caller.kind === 'machine' ? caller.clientId : undefined
@@ -67,7 +65,6 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
-      ...(groups.length > 0 ? { groups } : {}),
       ...(caller.kind !== 'session' && caller.delegation ? { act: caller.delegation } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
       ...(user && granted.length > 0
