@@ -14,7 +14,13 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 
 /** Usernames that svc itself gives: `user-` and an id. */
-const ofSvc = /^user-\d+$/
+const ofSvc = /^user-(\d{1,15})$/
+
+/** The id in a username that svc made of it alone; null for another. */
+export function idInUsername(username: string): bigint | null {
+  const [, id] = ofSvc.exec(username) ?? []
+  return id === undefined ? null : BigInt(id)
+}
 
 /** The form in which a username is stored and compared. */
 export const canonicalUsername = (text: string): string => text.trim().toLowerCase()

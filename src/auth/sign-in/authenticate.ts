@@ -1,5 +1,6 @@
 import { recordEvents } from '../../identity/events.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
+import { idInUsername } from '../../identity/username.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../../identity/users.ts'
 import { needsRehash } from '../../platform/crypto/stored-password.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
@@ -58,7 +59,11 @@ export async function authenticate(visit: Visit, credentials: Credentials): Prom
  */
 async function addressOf({ app }: Visit, credentials: Credentials): Promise<string> {
   if ('email' in credentials) return credentials.email
-  return (await app.lookups.userByUsername(credentials.username))?.email ?? credentials.username
+  const { username } = credentials
+  // Users of earlier versions have no username in their row.
+  const id = idInUsername(username)
+  const found = await (id === null ? app.lookups.userByUsername(username) : app.lookups.user(id))
+  return found?.username === username ? found.email : username
 }
 
 /** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */

@@ -145,6 +145,19 @@ t.test('signs users in by username, with the limits of their address', async (t)
   t.equal((await attempt({ username: 'nobody-here' })).statusCode, 429, 'as for an unknown username')
 })
 
+t.test('signs in users of an earlier version, who have no username, by their id', async (t) => {
+  const svc = await buildTestApp(t, { settings: chosen })
+  const { id } = await svc.createUser({ email: 'old@example.com' })
+  const row = { where: { id: BigInt(id) } }
+  await svc.database.prisma.user.update({ ...row, data: { username: null } })
+  const browser = await newBrowser(svc)
+  t.equal((await browser.post('/login', { username: `user-${id}`, password: 'correct horse' })).statusCode, 200)
+  t.equal((await browser.get('/api/user')).json().username, `user-${id}`)
+  await svc.database.prisma.user.update({ ...row, data: { username: 'ada' } })
+  const other = await newBrowser(svc)
+  t.equal((await other.post('/login', { username: `user-${id}`, password: 'correct horse' })).statusCode, 401)
+})
+
 t.test('accepts only what login.identifiers lists', async (t) => {
   const byEmail = await buildTestApp(t, { settings: { users: { username: { enabled: true } } } })
   await (await newBrowser(byEmail)).post('/register', person('ada@example.com', { username: 'ada' }))

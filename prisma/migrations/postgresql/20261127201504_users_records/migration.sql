@@ -40,14 +40,8 @@ CREATE INDEX "group_memberships_group_name_user_id_idx" ON "group_memberships"("
 -- CreateIndex
 CREATE UNIQUE INDEX "group_memberships_user_id_group_name_source_key" ON "group_memberships"("user_id", "group_name", "source");
 
--- CreateIndex
-CREATE UNIQUE INDEX "users_username_key" ON "users"("username");
-
 -- AddForeignKey
 ALTER TABLE "group_memberships" ADD CONSTRAINT "group_memberships_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 
 -- AddForeignKey
 ALTER TABLE "group_memberships" ADD CONSTRAINT "group_memberships_group_name_fkey" FOREIGN KEY ("group_name") REFERENCES "user_groups"("name") ON DELETE CASCADE ON UPDATE CASCADE;
-
--- Users of earlier versions
-UPDATE "users" SET "username" = 'user-' || "id";

@@ -31,13 +31,7 @@ ALTER TABLE "users" ADD COLUMN "groups" TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE "users" ADD COLUMN "username" TEXT;
 
 -- CreateIndex
-CREATE UNIQUE INDEX "users_username_key" ON "users"("username");
-
--- CreateIndex
 CREATE INDEX "group_memberships_group_name_user_id_idx" ON "group_memberships"("group_name", "user_id");
 
 -- CreateIndex
 CREATE UNIQUE INDEX "group_memberships_user_id_group_name_source_key" ON "group_memberships"("user_id", "group_name", "source");
-
--- Users of earlier versions
-UPDATE "users" SET "username" = 'user-' || "id";

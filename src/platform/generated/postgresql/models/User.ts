@@ -384,7 +384,6 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   id?: bigint | number
   email?: string
   passkeyHandle?: string
-  username?: string
   AND?: Prisma.UserWhereInput | Prisma.UserWhereInput[]
   OR?: Prisma.UserWhereInput[]
   NOT?: Prisma.UserWhereInput | Prisma.UserWhereInput[]
@@ -399,6 +398,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   twoFactorRecoveryCodes?: Prisma.StringNullableFilter<"User"> | string | null
   twoFactorConfirmedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   twoFactorLastStep?: Prisma.BigIntNullableFilter<"User"> | bigint | number | null
+  username?: Prisma.StringNullableFilter<"User"> | string | null
   attributes?: Prisma.StringFilter<"User"> | string
   groups?: Prisma.StringFilter<"User"> | string
   createdAt?: Prisma.DateTimeFilter<"User"> | Date | string
@@ -415,7 +415,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
-}, "id" | "email" | "passkeyHandle" | "username">
+}, "id" | "email" | "passkeyHandle">
 
 export type UserOrderByWithAggregationInput = {
   id?: Prisma.SortOrder
@@ -2997,7 +2997,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
      */
     passkeyHandle: string | null
     /**
-     * Lower case. Null only while the user is created.
+     * Lower case, and unique by `UsedUsername`. Null while the user is created, and for users whom an earlier version created: then `user-` and the id.
      */
     username: string | null
     /**
