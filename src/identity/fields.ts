@@ -54,7 +54,7 @@ export function changedFields(config: FieldConfig, before: Fields, given: Fields
     const value = typeof typed === 'string' ? typed.trim() : typed
     const declared = declaredField(config, name)
     const isSame = declared !== undefined && JSON.stringify(before[name]) === JSON.stringify(value)
-    // Whoever may read a value may send it back. For others, an answer would tell whether they guessed it.
+    // Clients that can read a value often send it back unchanged. Others get the refusal, which does not confirm a guess.
     const mayRead = by !== 'provider' && declared?.read.includes(by)
     if (isSame && (mayRead || declared.write.includes(by))) continue
     const refuse = (text: string) => {

@@ -18,6 +18,6 @@ export async function forgetOwnData(tx: Tx, { users }: Pick<Config, 'users'>, us
   })
   const attributes = withAttributes({ fields: Object.fromEntries(kept) }, {})
   await tx.user.update({ where: { id: BigInt(userId) }, data: { attributes } })
-  // svc derived it, so nobody chose it.
+  // A username with the id at its end is a derived one and need not change.
   if (!username.endsWith(`-${userId}`)) await deriveUsername(tx, found.user)
 }

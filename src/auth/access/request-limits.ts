@@ -33,7 +33,7 @@ export interface RequestLimit {
 
 const namedLimits = {
   register: { name: 'register', rate: 'register', by: ['caller'] },
-  /** Changes of the username: nobody else gets a former one. */
+  /** Changes of the username. Each one uses up a name, because svc never assigns a former username again. */
   username: { name: 'username', rate: { max: 3, window: 30 * 86_400_000 }, by: ['user'] },
   admin: { name: 'admin', rate: 'admin', by: ['principal'] },
   token: { name: 'token', rate: 'token', by: ['caller'] },

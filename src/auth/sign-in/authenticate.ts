@@ -19,8 +19,8 @@ type Credentials = Identifier & {
 }
 
 /**
- * Returns the user of an email address or a username, and of the password; null without one. All entry points use this check. Throws 429 after too
- * many failures, and 503 if too many checks are queued.
+ * Returns the user with this email address or username and this password; null without one. All entry points use this check.
+ * Throws 429 after too many failures, and 503 if too many checks are queued.
  */
 export async function authenticate(visit: Visit, credentials: Credentials): Promise<UserWithPassword | null> {
   const { app } = visit
@@ -54,8 +54,8 @@ export async function authenticate(visit: Visit, credentials: Credentials): Prom
 }
 
 /**
- * Returns the address of the account, under which all attempts count. An unknown username stands for itself: it has no `@`,
- * so it is the address of nobody, and costs the same work.
+ * Returns the address of the account; all attempts count under it. Returns an unknown username unchanged: it has no `@`, so it
+ * matches no account, and the check does the same work.
  */
 async function addressOf({ app }: Visit, credentials: Credentials): Promise<string> {
   if ('email' in credentials) return credentials.email

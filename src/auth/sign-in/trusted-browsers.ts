@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type EventContext, recordEvent } from '../../identity/events.ts'
 import { lockUser } from '../../identity/lock.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
 import { wireDate } from '../../identity/wire-date.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
+import { randomId } from '../../platform/crypto/random.ts'
 import { deleteOutdated } from '../../platform/database/batches.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
@@ -57,7 +57,7 @@ export async function trustBrowser(
   const visit = visitOf(request)
   const { origin } = visit
   // Always a new token: someone who planted a cookie in this browser must not know it.
-  const value = randomBytes(32).toString('base64url')
+  const value = randomId()
   const [tokenHash, before, userId] = [sha256Hex(value), presentedHash(visit), BigInt(user.id)]
   const at = new Date(origin.now)
   await app.database.transaction(async (tx) => {
@@ -118,7 +118,7 @@ export async function listTrustedBrowsers(
   }))
 }
 
-/** Ends the trust in one browser of a locked user; false if there is none with this id. */
+/** Removes a browser from the trusted browsers of a locked user; false if the user has none with this id. */
 export async function revokeTrustedBrowser(
   tx: Tx,
   origin: EventContext,
@@ -129,7 +129,7 @@ export async function revokeTrustedBrowser(
   return count > 0
 }
 
-/** Ends the trust in all browsers of a user. */
+/** Removes all trusted browsers of a user. */
 export async function revokeTrustedBrowsers(tx: Tx, userId: number): Promise<void> {
   await tx.trustedBrowser.deleteMany({ where: { userId: BigInt(userId) } })
 }

@@ -103,7 +103,7 @@ async function sendInvitation(context: CommandContext, { options }: CommandInput
 const updateOptions = {
   ...userOptions,
   role: { value: 'role', description: 'Change the role' },
-  username: { value: 'username', description: 'Change the username. Nobody else gets the former one' },
+  username: { value: 'username', description: 'Change the username. svc never assigns the old one again' },
   verify: { description: 'Mark the address as verified' },
   disable: { description: 'Disable the account, and revoke its sessions, tokens and grants', excludes: 'enable' },
   enable: { description: 'Enable the account. Does not restore what --disable revoked' },

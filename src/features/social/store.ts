@@ -89,8 +89,8 @@ export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: n
 /** A link that was deleted. */
 type DeletedLink = Pick<SocialProfile, 'provider' | 'avatar'>
 
-/** Ends what came with a deleted link: the picture, and the groups with the last link of the provider. The user is locked. */
-export async function endGifts(
+/** Removes what a deleted link provided: its picture, and the provider's groups after its last link. The user is locked. */
+export async function endProvided(
   tx: Tx,
   origin: EventContext | null,
   userId: number,
@@ -122,7 +122,7 @@ export async function deleteLinksOf(tx: Tx, userId: number, since?: Date): Promi
   const where = { userId: BigInt(userId), ...(since ? { createdAt: { gte: since } } : {}) }
   const rows = await tx.socialAccount.findMany({ where, select: { provider: true, avatar: true } })
   await tx.socialAccount.deleteMany({ where })
-  for (const row of rows) await endGifts(tx, null, userId, row)
+  for (const row of rows) await endProvided(tx, null, userId, row)
 }
 
 /** A link to an identity that is imported from another application. */

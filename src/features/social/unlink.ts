@@ -6,7 +6,7 @@ import { notify } from '../../identity/notices.ts'
 import { hasWayIn } from '../../identity/ways-in.ts'
 import { notFound, validationFailed } from '../../platform/errors.ts'
 import { findProvider } from './providers/provider.ts'
-import { deleteLink, endGifts } from './store.ts'
+import { deleteLink, endProvided } from './store.ts'
 
 const lastWayIn = 'This linked account is the only way in. Set a password or add another way to sign in first.'
 
@@ -22,7 +22,7 @@ export async function unlink(visit: Visit, id: bigint): Promise<void> {
     if (!(await hasWayIn(app, tx, user.id))) throw validationFailed({ social_account: [lastWayIn] })
     const origin = visit.origin
     await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
-    await endGifts(tx, origin, user.id, link)
+    await endProvided(tx, origin, user.id, link)
     const label = findProvider(app.config.current(), provider)?.label ?? provider
     await notify(app, tx, origin, user, 'social_unlinked', { provider: label })
   })

@@ -25,7 +25,7 @@ const TrustedBrowser = Type.Object(
 
 const Params = Type.Object({ id: idParameter('The id of the browser.') })
 
-/** Ends the trust in a browser of the user. Throws 404 for an unknown one. */
+/** Removes a trusted browser of the user. Throws 404 for an unknown one. */
 export async function distrust(visit: Visit, id: string): Promise<void> {
   const { app, origin } = visit
   const userId = requireUser(visit).id

@@ -166,8 +166,11 @@ async function readLines(request: FastifyRequest, text: string) {
   return { valid, invalid }
 }
 
-/** Returns the lines whose groups exist, whose username is free and whose role is not the name of a group, and adds the reports of the others. */
-async function withGroups(
+/**
+ * Returns the lines whose groups exist, whose username is free and whose role is not the name of a group. Adds reports of the
+ * other lines to `invalid`.
+ */
+async function consistentLines(
   { server: app }: FastifyRequest,
   lines: readonly ImportLine[],
   invalid: LineReport[],
@@ -227,7 +230,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
         throw new HttpError(415, 'unsupported_media_type', `Send JSON lines as ${mediaTypes[0]}.`)
       }
       const { valid: wellFormed, invalid } = await readLines(request, body)
-      const valid = await withGroups(request, wellFormed, invalid)
+      const valid = await consistentLines(request, wellFormed, invalid)
       const isDryRun = request.query.dry_run === 'true'
       const imported = await importUsers(adminOf(visitOf(request)), adminOrigin(request), valid, { isDryRun })
       // The report says which addresses have accounts.

@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../../platform/database/database.ts'
-import { arrayLiteral, query } from '../../../platform/database/statements.ts'
+import { query } from '../../../platform/database/statements.ts'
 
 /** A group of the database. */
 interface GroupRow {
@@ -32,7 +32,7 @@ export async function memberCounts(database: Database, names: readonly string[])
   // A user can be in a group for several reasons.
   const text = `SELECT group_name, COUNT(DISTINCT user_id) AS members
     FROM group_memberships WHERE group_name ${list} GROUP BY group_name`
-  const value = database.engine === 'sqlite' ? JSON.stringify(names) : arrayLiteral(names)
+  const value = database.engine === 'sqlite' ? JSON.stringify(names) : [...names]
   const rows = await query(database, { name: 'group-member-counts', text }, [value])
   return new Map(rows.map((row) => [String(row.group_name), Number(row.members)]))
 }

@@ -8,7 +8,7 @@ const rule = entry('One claim.', {
     pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$',
     expected: 'up to 100 printable ASCII characters without spaces, quotes and backslashes',
     example: 'grafana_role',
-    description: 'The name of the claim. Claims with a meaning of their own, such as sub or email, cannot be set.',
+    description: 'The name of the claim. Claims that a standard or svc defines, such as sub or email, are refused.',
   }),
   clients: names('The client_ids of the clients that get it, in ID tokens and at UserInfo.', ['grafana']),
   apis: names('The names in apis of the APIs that get it, in access tokens of users and their introspection.', [

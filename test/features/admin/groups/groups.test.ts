@@ -60,6 +60,14 @@ t.test('creates, lists, shows and deletes groups at the command line', async (t)
   )
 })
 
+t.test('counts the members of a group whose name is a keyword of the database', async (t) => {
+  const { svc, call } = await openAdmin(t)
+  const ada = await svc.createUser()
+  await call('POST', '/groups', { name: 'null' })
+  await call('PUT', `/groups/null/members/${ada.id}`)
+  t.match((await call('GET', '/groups/null')).json(), { name: 'null', members: 1 })
+})
+
 t.test('manages groups and members in the admin API', async (t) => {
   const { svc, call, events } = await openAdmin(t, declared)
   const [ada, bob] = [await svc.createUser({ email: 'ada@example.com' }), await svc.createUser()]
