@@ -44,6 +44,12 @@ function linesOf(key, schema, indent, names, path = key, isRequired = false) {
     const inner = keys.flatMap(([name, child]) => linesOf(name, child, `${indent}  `, names, `${path}.${name}`))
     return [...comment, `${indent}${key}:`, ...inner, ...(indent === '' ? [''] : [])]
   }
+  if (schema.properties && !schema['x-svc-fileable'] && !schema.examples) {
+    const inner = Object.entries(schema.properties).flatMap(([name, child]) =>
+      linesOf(name, child, `${indent}#   `, names, '', schema.required?.includes(name) && !('default' in child)),
+    )
+    return [...comment, `${indent}# ${key}:`, ...inner]
+  }
   const entry = schema.items?.properties ? schema.items : Object.values(schema.patternProperties ?? {})[0]
   const below = [...keysOf(entry, Boolean(schema.items), indent), ...examplesOf(schema, indent)]
   const [example] = schema.examples ?? []

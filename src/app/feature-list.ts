@@ -6,6 +6,7 @@ import { adminFeature } from '../features/admin/feature.ts'
 import { apiDescriptionFeature } from '../features/api-description/feature.ts'
 import { appLinksFeature } from '../features/app-links/feature.ts'
 import { assetsFeature } from '../features/assets/feature.ts'
+import { decisionHookFeature } from '../features/decision-hooks/feature.ts'
 import { diagnoseFeature } from '../features/diagnose/feature.ts'
 import { emailChangeFeature } from '../features/email-change/feature.ts'
 import { emailCodeFeature } from '../features/email-code/feature.ts'
@@ -66,6 +67,7 @@ export const features: readonly Feature[] = [
   oauthFeature,
   tokenFeature,
   webhookFeature,
+  decisionHookFeature,
   eventExportFeature,
   homeFeature,
   languageFeature,

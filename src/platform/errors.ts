@@ -29,7 +29,7 @@ export const errorCatalogue = {
   },
   second_factor_required: {
     status: 403,
-    meaning: 'The guard requires a second factor, and the session began without one.',
+    meaning: 'The guard or a decision hook requires a second factor, and the user signed in without one.',
     remedy: 'Sign in again with a second factor or a passkey.',
   },
   invalid_original_request: {

@@ -14,6 +14,7 @@ export const eventTypes = [
   'consent_given',
   'consent_revoked',
   'data_exported',
+  'denied_by_hook',
   'email_change_requested',
   'email_change_undone',
   'email_changed',
@@ -75,6 +76,7 @@ export type EventType = (typeof eventTypes)[number]
 export type Outcome = 'success' | 'failure'
 
 const failures: readonly string[] = [
+  'denied_by_hook',
   'lockout',
   'login_failed',
   'mail_not_sent',
@@ -90,6 +92,7 @@ const unproven: readonly string[] = ['login_code_sent', 'password_reset_requeste
 /** Events that can repeat as often as their causes like. */
 const repeatable: readonly string[] = [
   'agent_acted',
+  'denied_by_hook',
   'login_failed',
   'mail_not_sent',
   'passkey_failed',

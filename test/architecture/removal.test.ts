@@ -24,6 +24,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },
+  'decision-hooks': { words: /decision-hooks|\bhooks\.before|config\/sections\/hooks/, max: maxFiles },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
   'email-change': { max: 13 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
@@ -60,10 +61,10 @@ const slices: Readonly<Record<string, Slice>> = {
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
-  // The catalogue of errors has its code. `secret:check` counts its rows.
-  'two-factor': { words: /two[-_]?factor/i, max: 45 },
-  // Every origin of an event names the queue of webhooks.
-  webhooks: { words: /webhook/i, max: 16 },
+  // The catalogue of errors has its code. `secret:check` counts its rows. Decision hooks receive the user's setting.
+  'two-factor': { words: /two[-_]?factor/i, max: 47 },
+  // Every origin of an event names the queue of webhooks. Decision hooks sign their messages in the same way.
+  webhooks: { words: /webhook/i, max: 20 },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 18 },
 }

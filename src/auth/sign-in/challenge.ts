@@ -4,8 +4,9 @@ import { isSet } from '../../platform/http/flag.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
+import { secondFactorDemanded } from './decisions.ts'
 import type { SecondFactorInput } from './second-factor.ts'
-import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
+import { amrOf, beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 import { isTrusted, trustBrowser } from './trusted-browsers.ts'
 
 /** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
@@ -17,6 +18,8 @@ interface PendingLogin {
   /** Method of the first factor and its `amr` values. Default: password. */
   method?: string
   amr?: AuthenticationMethod['amr']
+  /** The hook before_sign_in has allowed it already. */
+  isDecided?: boolean
   /** Unix milliseconds. */
   expiresAt: number
 }
@@ -47,8 +50,21 @@ export async function continueSignIn(
     await beginChallenge(request, reply, login)
     return 'challenged'
   }
+  if ((await decide(visitOf(request), login)) === 'second_factor') {
+    if (!request.server.secondFactor.isAskedOf(login.user)) throw secondFactorDemanded()
+    await beginChallenge(request, reply, { ...login, isDecided: true })
+    return 'challenged'
+  }
   await signIn(request, reply, { ...login, trusted })
   return 'signed_in'
+}
+
+/** Asks the hook before_sign_in, once for each sign-in. Throws 422 if it refuses. */
+async function decide(visit: Visit, login: SignIn): Promise<'allowed' | 'second_factor'> {
+  if (login.isDecided) return 'allowed'
+  const { user, channel, method = passwordMethod, isNewAccount = false } = login
+  const amr = amrOf(login)
+  return visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
 }
 
 /**
@@ -62,6 +78,7 @@ async function beginChallenge(request: FastifyRequest, reply: FastifyReply, logi
     remember: login.remember,
     channel: login.channel,
     ...(login.method ? { method: login.method.name, amr: login.method.amr } : {}),
+    ...(login.isDecided ? { isDecided: true } : {}),
     expiresAt: request.server.clock.now() + challengeTtl,
   }
   const event = { type: 'two_factor_challenged', userId: login.user.id, data: { channel: login.channel } } as const
@@ -117,7 +134,10 @@ export async function passChallenge(
   found: UserWithPassword,
   second: AuthenticationMethod,
 ): Promise<boolean> {
-  const { remember = false, method: name, amr = [], channel = 'challenge' } = request.session.pendingLogin ?? {}
+  const { pendingLogin } = request.session
+  const { remember = false, method: name, amr = [], channel = 'challenge', isDecided = false } = pendingLogin ?? {}
   const method = name === undefined ? passwordMethod : { name, amr }
-  return signIn(request, reply, { ...found, remember, method, channel, completes: second })
+  const login = { ...found, remember, method, channel, completes: second, isDecided }
+  await decide(visitOf(request), login)
+  return signIn(request, reply, login)
 }

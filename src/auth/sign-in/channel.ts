@@ -15,6 +15,7 @@ export interface Channels {
   step_up: true
   email_code: true
   invitation: true
+  remembered: true
 }
 
 /** Entry point of a sign-in or confirmation. */

@@ -17,6 +17,7 @@ import type { Remembered } from '../access/find-caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
+import { isDeniedByPolicy } from './decisions.ts'
 import { endDevice } from './end-sessions.ts'
 import { renewBrowser } from './known-browser.ts'
 import { insertSession, switchSession } from './sign-in.ts'
@@ -78,6 +79,8 @@ export class RememberTokens {
   readonly #config: CurrentConfig
   readonly #cookies: Cookies
   readonly #keys: readonly MacKey[]
+  /** Questions to the hook before_sign_in that wait for an answer, by device. */
+  readonly #deciding = new Map<bigint, Promise<'allowed' | 'refused'>>()
 
   constructor(config: CurrentConfig, cookies: Cookies) {
     this.#config = config
@@ -202,6 +205,10 @@ export class RememberTokens {
     const { user, password } = row
     const key = this.#keys[0]
     if (!user || !key) throw unauthenticated()
+    if ((await this.#decide(visit, row.id, user)) !== 'allowed') {
+      this.sendCookie(request, reply, null)
+      throw unauthenticated()
+    }
     // Parallel requests find the winner's session under this id. It is as secret as the cookie that it derives from.
     const shared = key.sign(`session\0${presented.secret}`)
     const id = sha256Hex(shared)
@@ -234,6 +241,31 @@ export class RememberTokens {
     if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
     renewBrowser(request, reply, { user, password })
     await switchSession(request, reply, shared)
+  }
+
+  /**
+   * Asks the hook before_sign_in, once for parallel requests. A remembered browser has proved no second factor. After a
+   * refusal it is forgotten, so that it does not ask again with each request.
+   */
+  async #decide(visit: Visit, id: bigint, user: User): Promise<'allowed' | 'refused'> {
+    const pending = this.#deciding.get(id) ?? this.#ask(visit, id, user)
+    this.#deciding.set(id, pending)
+    return pending.finally(() => this.#deciding.delete(id))
+  }
+
+  async #ask(visit: Visit, id: bigint, user: User): Promise<'allowed' | 'refused'> {
+    const { app } = visit
+    const signIn = { user, channel: 'remembered', method: 'remembered', amr: [], isNewAccount: false } as const
+    const decision = await app.decisions.signIn(visit, signIn).catch((error) => {
+      if (isDeniedByPolicy(error)) return 'denied'
+      throw error
+    })
+    if (decision === 'allowed') return decision
+    await app.database.transaction(async (tx) => {
+      await lockUser(app.database, tx, user.id)
+      await app.sessionListener.ended(tx, { publicIds: await endDevice(tx, BigInt(user.id), id) })
+    })
+    return 'refused'
   }
 
   /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */

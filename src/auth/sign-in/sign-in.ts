@@ -29,6 +29,8 @@ export interface SignIn extends UserWithPassword {
   trusted?: boolean
   /** Whether this request created the account. */
   isNewAccount?: boolean
+  /** Whether the hook before_sign_in has allowed it already. */
+  isDecided?: boolean
 }
 
 /** Row of a new session. Only the cookie contains its id. */
@@ -97,7 +99,7 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
 }
 
 /** Returns the authentication methods as `amr` values. */
-function amrOf({ method = passwordMethod, completes }: SignIn): string[] {
+export function amrOf({ method = passwordMethod, completes }: Pick<SignIn, 'method' | 'completes'>): string[] {
   const first = withMethod([], method)
   return completes ? withMethod(first, completes) : first
 }

@@ -1,9 +1,11 @@
 import type { UserWithPassword } from '../../identity/users.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
-import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
+import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
+import { secondFactorDemanded } from './decisions.ts'
 import type { SecondFactorInput } from './second-factor.ts'
+import { amrOf } from './sign-in.ts'
 
 /** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */
 const checked = Symbol('checked')
@@ -21,6 +23,7 @@ interface TokenSignInFacts {
   proof?: SecondFactorInput
   /** How the user proved the first factor. Default: password. */
   method?: AuthenticationMethod
+  isNewAccount?: boolean
 }
 
 /** Why a sign-in without a session is refused after its first factor. */
@@ -28,17 +31,21 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
 
 /**
  * Checks what follows the first factor of a sign-in without a session: the address is verified where the configuration
- * requires it, and the second factor is proved where the account has one. Every token that a sign-in issues needs the
+ * requires it, the second factor is proved where the account has one, and the hook before_sign_in allows it. Throws 422 if
+ * the hook refuses. Every token that a sign-in issues needs the
  * result. The issuer checks under lock (`lockAndCheckAccount`) that the account has not changed.
  */
 export async function checkTokenSignIn(
   visit: Visit,
   { user, password }: UserWithPassword,
-  { channel, proof = {}, method = passwordMethod }: TokenSignInFacts,
+  { channel, proof = {}, method = passwordMethod, isNewAccount = false }: TokenSignInFacts,
 ): Promise<TokenSignIn | TokenRefusal> {
   const { config, secondFactor } = visit.app
   if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
   if (usedSecondFactor && !(await secondFactor.check(visit, user, proof, channel))) return 'second_factor'
+  const amr = amrOf(usedSecondFactor ? { method, completes: codeMethod } : { method })
+  const decision = await visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
+  if (decision === 'second_factor') throw secondFactorDemanded()
   return { user, password, channel, usedSecondFactor, [checked]: true }
 }

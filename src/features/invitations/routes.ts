@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { invitedAccount } from '../../auth/sign-in/decisions.ts'
 import {
   acceptInvitation,
   findInvitation,
@@ -137,6 +138,8 @@ const invitations: FastifyPluginAsync = async (app) => {
   ): Promise<boolean> {
     const { token } = request.params
     const { name, password } = checked(request, request.body)
+    const account = invitedAccount({ name, email, method: 'password' })
+    await app.decisions.registration(visitOf(request), account)
     const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visitOf(request), email))
     const user = await app.database.transaction(async (tx) => {
       const accepted = await acceptInvitation(app, tx, eventContext(request), { token, name, password: hash })

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { invitedAccount } from '../../auth/sign-in/decisions.ts'
 import { browserName } from '../../identity/browser-name.ts'
 import { recordEvent } from '../../identity/events.ts'
 import { acceptInvitation, findInvitation } from '../../identity/invitations.ts'
@@ -66,7 +67,9 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await requireInvitation(request.body.token)
+      const { email } = await requireInvitation(request.body.token)
+      const account = invitedAccount({ name: request.body.name, email, method: 'passkey' })
+      await app.decisions.registration(visitOf(request), account)
       const { user, userVerified } = await accept(request, request.body)
       const login = { user, password: null, remember: false, isNewAccount: true } as const
       await continueSignIn(request, reply, { ...login, method: passkeyMethod(userVerified), channel: 'invitation' })

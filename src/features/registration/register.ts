@@ -41,6 +41,11 @@ export async function register(visit: Visit, body: Static<typeof RegisterBody>) 
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
   if (username && (await usedUsernames(app.database, [username])).has(username)) throw usernameTaken()
+  const { given_name = null, family_name = null } = names
+  await app.decisions.registration(visit, {
+    ...{ name, email, username: username ?? null, given_name, family_name, fields: attributes.fields },
+    ...{ method: 'password', isInvited: false },
+  })
   const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(visit, email))
   const origin = visit.origin
   const { role } = app.config.current().registration

@@ -83,7 +83,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       const { user, password, channel } = await register(visitOf(request), account)
       reply.code(201)
       if (!device_name) return { token: null, user }
-      const signIn = await checkTokenSignIn(visitOf(request), { user, password }, { channel })
+      const signIn = await checkTokenSignIn(visitOf(request), { user, password }, { channel, isNewAccount: true })
       // A new account has no second factor, so only an unverified address refuses it.
       if (typeof signIn === 'string') return { token: null, user }
       return { token: await issueForSignIn(visitOf(request), signIn, device_name), user }

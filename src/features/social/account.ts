@@ -32,13 +32,35 @@ interface SignInFacts {
   provider: SocialProvider
   identity: StoredIdentity
   asker: LinkFacts['asker']
+  /** Whether the hook before_registration has allowed a new account. */
+  mayRegister?: boolean
 }
+
+/** The transaction needs the answer of the hook before_registration, which must not be awaited within it. */
+class RegistrationUndecided extends Error {}
 
 /**
  * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
  */
 export async function openAccount(visit: Visit, facts: SignInFacts): Promise<Opened> {
-  return retryOnChange(visit.app.database, (tx) => decideAndApply(visit, tx, facts))
+  const open = (asked: SignInFacts) => retryOnChange(visit.app.database, (tx) => decideAndApply(visit, tx, asked))
+  try {
+    return await open(facts)
+  } catch (error) {
+    if (!(error instanceof RegistrationUndecided)) throw error
+    const { identity, provider } = facts
+    await visit.app.decisions.registration(visit, {
+      ...newAccount(identity),
+      ...{ username: null, fields: {}, method: provider.id, isInvited: false },
+    })
+    return open({ ...facts, mayRegister: true })
+  }
+}
+
+/** Names and address of a new account of an identity. */
+function newAccount({ email: found, name, given_name = null, family_name = null }: StoredIdentity) {
+  const email = found?.address ?? ''
+  return { email, name: name ?? email.slice(0, email.lastIndexOf('@')), given_name, family_name }
 }
 
 const isByAddress = (code: SocialFailure): boolean =>
@@ -90,14 +112,13 @@ async function decideAndApply(visit: Visit, tx: Tx, facts: SignInFacts): Promise
 }
 
 /** Creates an account for a new user. */
-async function create(visit: Visit, tx: Tx, { identity, provider }: SignInFacts): Promise<number> {
+async function create(visit: Visit, tx: Tx, { identity, provider, mayRegister = false }: SignInFacts): Promise<number> {
   const config = visit.app.config.current()
   const { role } = config.registration
   const origin = visit.origin
-  const email = identity.email?.address ?? ''
+  const { email, name, given_name, family_name } = newAccount(identity)
   if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
-  const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
-  const { given_name, family_name } = identity
+  if (!mayRegister) throw new RegistrationUndecided()
   const attributes = newAttributes({ given_name, family_name })
   const facts = { name, email, password: null, role, verified: true, now: origin.now }
   const user = await createUser(tx, { ...facts, attributes })

@@ -2,10 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
+import { isRefusedByHook } from '../../auth/sign-in/decisions.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
 import { openTokenSignIns } from '../../auth/tokens/sign-in.ts'
 import { recordEvents } from '../../identity/events.ts'
 import { startPage } from '../../pages/links.ts'
+import { sendErrorPage } from '../../pages/pages.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { notFound } from '../../platform/errors.ts'
 import { formType } from '../../platform/http/bodies.ts'
@@ -160,8 +162,14 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
           return await signIns.finish(visitOf(request), firstFactor(found), flow.deviceName ?? '')
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
+        const isShown = isNavigation(request) && flow?.mode !== 'stateless'
+        if (isShown && isRefusedByHook(error)) {
+          const target = failurePage(app.config.current(), flow, error.code)
+          // Only pages of svc can show the reason.
+          return target.startsWith('/') ? sendErrorPage(reply, error) : reply.redirect(target, 302)
+        }
         const failure = await reportFailure(visitOf(request), provider, error, { isRecorded: flow !== null })
-        if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
+        if (!isShown) throw failure
         // Someone who is signed in and opens an old address, for example with the back button, needs no message.
         if (flow === null && failure.code === 'invalid_state' && request.caller)
           return reply.redirect(startPage(app.config.current()), 302)

@@ -96,7 +96,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
       const { user, password, channel } = checked
-      await continueSignIn(request, reply, { user, password, remember: false, channel })
+      await continueSignIn(request, reply, { user, password, remember: false, channel, isDecided: true })
       const token = await issueForSignIn(visitOf(request), checked, 'test-token')
       setFlash(request, reply, { message: 'Token test-token created. It is shown only once:', token })
       return reply.redirect('/test-tokens', 302)

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { findUserById } from '../../identity/users.ts'
 import type { Config } from '../../platform/config/schema.ts'
+import { signedHeaders } from '../../platform/crypto/webhook-signature.ts'
 import type { Dependency } from '../../platform/dependencies.ts'
 import { type EventType, messageType, outcomeOf } from '../../platform/event-types.ts'
 import { AddressRanges } from '../../platform/http/addresses.ts'
@@ -10,7 +11,6 @@ import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.t
 import { version } from '../../platform/version.ts'
 import type { WebhookMessage } from './message.ts'
 import { kindOf, type WebhookJob, WebhookQueue } from './queue.ts'
-import { signedHeaders } from './signature.ts'
 import { findEvent } from './store.ts'
 
 type Receiver = Config['webhooks'][number]

@@ -27,7 +27,7 @@ export function productionFindings(config: Config): Finding[] {
     ...plainHttpOrigins(config),
     ...plainHttpKeys(config),
     ...plainHttpReceivers(config),
-    ...weakWebhookSecrets(config, published),
+    ...weakSigningSecrets(config, published),
     ...printedMail(config),
     ...everyHostStateful(config),
   ]
@@ -91,25 +91,31 @@ function plainHttpOrigins({ cors }: Config): Finding[] {
   })
 }
 
+/** Everything that svc sends signed messages to, with its place. */
+const receiversOf = ({ webhooks, hooks }: Config): [Path, { url: string; secret: string | readonly string[] }][] => [
+  ...webhooks.map((receiver, index): [Path, typeof receiver] => [['webhooks', index], receiver]),
+  ...Object.entries(hooks).flatMap(([name, hook]): [Path, typeof hook][] => (hook ? [[['hooks', name], hook]] : [])),
+]
+
 /** Messages contain personal data. Networks in `outbound.allow_private` are the operator's own. */
-function plainHttpReceivers({ webhooks, outbound }: Config): Finding[] {
-  if (outbound.allow_private.length > 0) return []
-  return webhooks.flatMap(({ url }, index) => {
+function plainHttpReceivers(config: Config): Finding[] {
+  if (config.outbound.allow_private.length > 0) return []
+  return receiversOf(config).flatMap(([path, { url }]) => {
     if (!url.startsWith('http:')) return []
     const message = `must use https in production, unless outbound.allow_private lists its network (found "${url}")`
-    return [{ path: ['webhooks', index, 'url'], message }]
+    return [{ path: [...path, 'url'], message }]
   })
 }
 
-function weakWebhookSecrets({ webhooks }: Config, published: PublishedSecrets): Finding[] {
-  return webhooks.flatMap(({ secret }, index) => {
+function weakSigningSecrets(config: Config, published: PublishedSecrets): Finding[] {
+  return receiversOf(config).flatMap(([path, { secret }]) => {
     const weakness = [secret]
       .flat()
       .map((one) => weaknessOf(one, LEAST_BITS.client, published))
       .find(Boolean)
     if (!weakness) return []
     const message = `must be random, but this one ${weakness}; generate one with: openssl rand -base64 32`
-    return [{ path: ['webhooks', index, 'secret'], message }]
+    return [{ path: [...path, 'secret'], message }]
   })
 }
 

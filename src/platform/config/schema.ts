@@ -10,6 +10,7 @@ import { claimSections } from './sections/claims.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
 import { fileSections } from './sections/files.ts'
 import { groupSections } from './sections/groups.ts'
+import { hookSections } from './sections/hooks.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { operationSections } from './sections/operation.ts'
 import { serverSections } from './sections/server.ts'
@@ -28,6 +29,7 @@ export const configSchema = Type.Object(
     ...appearanceSections,
     ...oauthSections,
     ...claimSections,
+    ...hookSections,
     ...featureSchemas,
     ...operationSections,
     ...adminSections,

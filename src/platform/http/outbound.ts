@@ -1,5 +1,5 @@
 import { type LookupAddress, lookup } from 'node:dns'
-import type { IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import type { Config } from '../config/schema.ts'
@@ -18,6 +18,32 @@ const timeout = 10_000
 /** Statuses without a response body (Fetch standard). */
 const bodiless = new Set([204, 205, 304])
 
+/** Connections to keep for the next call, at most this many at once. */
+const maxConnections = 100
+
+/** Connections that calls with the same permissions share. */
+export class SharedConnections {
+  readonly #agents = new Map<string, Agent>()
+
+  /** Returns the agent for a protocol and proxy, and creates it on first use. */
+  of(key: string, create: () => Agent): Agent {
+    const known = this.#agents.get(key) ?? create()
+    this.#agents.set(key, known)
+    return known
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy()
+    this.#agents.clear()
+  }
+}
+
+interface OutboundOptions extends Pick<SecureContextOptions, 'ca'> {
+  /** Keeps connections open for the next call. Default: a new connection for each call. */
+  connections?: SharedConnections
+}
+
 /**
  * Creates a fetch that reaches only public addresses and those that `isAllowed` accepts. It checks the address that it
  * connects to, which prevents DNS rebinding. A call through `outbound.proxy` checks only an address in the URL, because the
@@ -27,7 +53,7 @@ const bodiless = new Set([204, 205, 304])
 export function outboundFetch(
   outbound: () => Config['outbound'],
   isAllowed: (address: string, url: URL) => boolean,
-  tls: Pick<SecureContextOptions, 'ca'> = {},
+  options: OutboundOptions = {},
 ): OutboundFetch {
   return async (input, init = {}) => {
     const { method, headers, body, signal } = init
@@ -44,7 +70,7 @@ export function outboundFetch(
     if (isIP(host) !== 0 && !isReachable(host)) throw new UnreachableAddress(host)
     const limit = AbortSignal.timeout(timeout)
     const answer = await ask(url, {
-      ...tls,
+      ...options,
       method: sent.method,
       headers: Object.fromEntries(sent.headers),
       body: Buffer.from(await sent.arrayBuffer()),
@@ -86,16 +112,35 @@ interface Call extends Pick<SecureContextOptions, 'ca'> {
   /** Not called for a call through a proxy. */
   lookup: LookupFunction
   signal: AbortSignal
+  connections?: SharedConnections
 }
 
-async function ask(url: URL, { body, proxy, ...options }: Call): Promise<IncomingMessage> {
+/** A kept connection closed before the server received the request. */
+class StaleConnection extends Error {}
+
+async function ask(url: URL, call: Call): Promise<IncomingMessage> {
+  try {
+    return await askOnce(url, call)
+  } catch (error) {
+    if (!(error instanceof StaleConnection)) throw error
+    const { connections: _, ...fresh } = call
+    return askOnce(url, fresh)
+  }
+}
+
+async function askOnce(url: URL, { body, proxy, connections, ...options }: Call): Promise<IncomingMessage> {
   // On first use, because an import of `node:http` also loads the implementation of fetch.
   const { Agent, request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   return new Promise((resolve, reject) => {
+    const proxyEnv = proxy === null ? {} : { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }
+    const keep = { ...proxyEnv, keepAlive: true, maxSockets: maxConnections }
     // Connections must not be shared between requests with different permissions.
-    const agent = proxy === null ? false : new Agent({ proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } })
+    const own = () => (proxy === null ? false : new Agent(proxyEnv))
+    const agent = connections?.of(`${url.protocol} ${proxy}`, () => new Agent(keep)) ?? own()
     const sent = request(url, { ...options, agent })
-    sent.once('error', reject)
+    sent.once('error', (error: NodeJS.ErrnoException) =>
+      reject(sent.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection(error.message) : error),
+    )
     sent.once('response', resolve)
     // Node reports an unrequested protocol upgrade only by closing the connection.
     sent.once('close', () => reject(new Error('the connection was closed without an answer')))

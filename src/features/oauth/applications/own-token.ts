@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose'
 import type { Visit } from '../../../auth/access/visit.ts'
+import type { User } from '../../../identity/user.ts'
 import { randomId } from '../../../platform/crypto/random.ts'
 import { personalOrigin } from '../alive.ts'
 import { acrOf } from '../authentication-context.ts'
@@ -9,7 +10,7 @@ import type { SignedIn } from '../protocol/browser.ts'
 /** Contents of an access token that svc issues without the token endpoint. */
 interface OwnToken {
   clientId: string
-  userId: number
+  user: User
   /** Session or row that the token is revoked with. */
   gid: string
   scopes: readonly string[]
@@ -24,18 +25,27 @@ interface OwnToken {
   expiresAt: number
 }
 
-/** Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068). */
+/** Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068). Asks the hook before_token. */
 export async function signOwnToken(
-  { app: server }: Visit,
+  visit: Visit,
   key: PrivateJwk,
-  { clientId, userId, gid, scopes, signedIn, audience, claims, issuedAt, expiresAt }: OwnToken,
+  { clientId, user, gid, scopes, signedIn, audience, claims, issuedAt, expiresAt }: OwnToken,
 ): Promise<{ jti: string; accessToken: string }> {
+  const { app: server } = visit
   const { app } = server.config.current()
+  const decided = await server.decisions.token(visit, {
+    user,
+    clientId,
+    grant: signedIn ? 'session' : 'personal_access_token',
+    scopes,
+    resources: [audience],
+  })
   const jti = randomId()
-  const [sub, iat, exp] = [String(userId), Math.floor(issuedAt / 1000), Math.floor(expiresAt / 1000)]
+  const [sub, iat, exp] = [String(user.id), Math.floor(issuedAt / 1000), Math.floor(expiresAt / 1000)]
   const identity = { sub, jti, aud: audience, client_id: clientId, gid, iat, exp }
   const status = await server.oauth.statusLists.referenceFor(identity)
   const accessToken = await new SignJWT({
+    ...decided,
     ...claims,
     ...status,
     jti,

@@ -35,7 +35,7 @@ export async function createPersonalToken(
   }
   const issuedAt = app.clock.now()
   const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
-  const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
+  const facts = { clientId: personalClient, user, gid: personalOrigin, scopes, signedIn: null }
   const token = { ...facts, audience: config.oauth.audience, issuedAt, expiresAt }
   const key = await oauthServer.signingKey(config.oauth.access_token_alg)
   const { jti: id, accessToken } = await signOwnToken(visit, key, token)

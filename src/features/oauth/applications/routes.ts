@@ -165,7 +165,7 @@ const applications: FastifyPluginAsyncTypebox = async (app) => {
       const config = app.config.current()
       const { accessToken } = await signOwnToken(visitOf(request), await oauthServer.signingKey(algorithm), {
         clientId: firstPartyClient,
-        userId: user.id,
+        user,
         gid: sessionOrigin(callerOf(request).credentialId),
         scopes,
         signedIn: signedInOf(request),

@@ -55,6 +55,7 @@ export class ClientCredentials {
 
   /** Returns the response, or null for a request that the library must decide. */
   async answer(request: FastifyRequest, form: string): Promise<object | null> {
+    if (this.#parts.config.hooks.before_token) return null
     const fields = fieldsOf(request.headers, form)
     if (!fields) return null
     const client = clientBySecret(request, fields, this.#parts)

@@ -2,6 +2,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { authenticate } from '../../../auth/sign-in/authenticate.ts'
 import { codeMethod, passwordMethod, withMethod } from '../../../auth/sign-in/authentication-methods.ts'
+import { isRefusedByHook } from '../../../auth/sign-in/decisions.ts'
 import { typedIdentifier } from '../../../auth/sign-in/identifier.ts'
 import { noticeApplication } from '../../../auth/sign-in/new-device.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
@@ -17,6 +18,7 @@ import type { Registry } from '../clients/clients.ts'
 import { requestFactsOf } from './browser.ts'
 import { grantScopes, newGrant } from './grants.ts'
 import { issueToken } from './issued-token.ts'
+import { decideToken } from './token-decision.ts'
 
 const gty = 'password'
 
@@ -45,11 +47,17 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   if (!named) throw refused()
   const found = await authenticate(visitOf(request), { ...named, password, channel: 'password_grant' })
   if (!found) throw refused()
-  const signIn = await checkTokenSignIn(visitOf(request), found, { channel: 'password_grant', proof: { code: otp } })
+  const signIn = await checkTokenSignIn(visitOf(request), found, {
+    channel: 'password_grant',
+    proof: { code: otp },
+  }).catch((error) => {
+    throw isRefusedByHook(error) ? refused(error.message) : error
+  })
   if (signIn === 'email_unverified') throw refused('Your email address is not verified.')
   if (signIn === 'second_factor') throw refused(secondFactorErrors({}).code?.[0])
 
   const { user } = signIn
+  await decideToken(ctx, { user, scopes })
   const accountId = String(user.id)
   const grant = newGrant(provider, { accountId, clientId: client.clientId })
   grantScopes(grant, scopes, [target])

@@ -14,6 +14,7 @@ import { resourceOf, type Target, type Targets } from '../clients/targets.ts'
 import { actOf, DelegationRefused, delegable, delegableTargets, recordDelegation } from '../delegation/delegate.ts'
 import { requestFactsOf } from './browser.ts'
 import { issueToken } from './issued-token.ts'
+import { decideToken } from './token-decision.ts'
 
 export interface ExchangeParts {
   app: FastifyInstance
@@ -85,6 +86,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const target = chooseTarget(targets, asked, resource)
+  await decideToken(ctx, { user, scopes: asked })
   const delegated = rights
     ? await delegate(ctx, { app, client: registered, rights, target, user, subject, actor, scopes: asked })
     : // The agents of the subject token stay in a token for another client, so that the user can end them.

@@ -1,6 +1,7 @@
 import type { Visit } from '../../../auth/access/visit.ts'
+import { invitedAccount } from '../../../auth/sign-in/decisions.ts'
 import { recordEvent } from '../../../identity/events.ts'
-import { acceptInvitation, findInvitation } from '../../../identity/invitations.ts'
+import { acceptInvitation, findInvitation, type Invitation } from '../../../identity/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
 import { applyGroups, applyProfile } from '../profile-parts.ts'
@@ -22,12 +23,12 @@ interface Acceptance {
 export async function acceptWithIdentity(visit: Visit, { provider, identity, token }: Acceptance): Promise<Opened> {
   const origin = visit.origin
   const { database, config } = visit.app
+  await askBefore(visit, { provider, identity, token })
   return retryOnChange(database, async (tx) => {
     if (await ownerOf(tx, identity)) throw socialFailure('account_exists', 'linked to another user')
     const invitation = await findInvitation({ database: { prisma: tx }, config }, token, origin.now)
     if (!invitation) throw socialFailure('expired', 'the invitation is invalid')
-    const { email } = invitation
-    const name = invitation.name ?? identity.name ?? email.slice(0, email.lastIndexOf('@'))
+    const name = nameOf(invitation, identity)
     const user = await acceptInvitation({ config, database }, tx, origin, { token, name, password: null })
     if (user === 'invalid') throw new FactsChanged()
     if (user === 'taken') throw socialFailure('account_exists', 'the invited address has an account')
@@ -37,4 +38,16 @@ export async function acceptWithIdentity(visit: Visit, { provider, identity, tok
     await recordEvent(tx, origin, { type: 'social_linked', userId: user.id, data: { provider: provider.id } })
     return { user, password: null, isNewAccount: true }
   })
+}
+
+const nameOf = ({ name, email }: Pick<Invitation, 'name' | 'email'>, identity: StoredIdentity): string =>
+  name ?? identity.name ?? email.slice(0, email.lastIndexOf('@'))
+
+/** Asks the hook before_registration, if the invitation is valid. */
+async function askBefore(visit: Visit, { provider, identity, token }: Acceptance): Promise<void> {
+  const { app, origin } = visit
+  const invitation = await findInvitation(app, token, origin.now)
+  if (!invitation) return
+  const name = nameOf(invitation, identity)
+  await app.decisions.registration(visit, invitedAccount({ name, email: invitation.email, method: provider.id }))
 }

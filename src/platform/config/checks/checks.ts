@@ -7,6 +7,7 @@ import { claimChecks } from './claims.ts'
 import { clientChecks } from './clients.ts'
 import { groupChecks } from './groups.ts'
 import { guardChecks } from './guard.ts'
+import { hookChecks } from './hooks.ts'
 import { sectionChecks } from './sections.ts'
 import { userFieldChecks } from './user-fields.ts'
 import { webhookChecks } from './webhooks.ts'
@@ -25,6 +26,7 @@ export function crossFindings(config: Config): Finding[] {
     ...claimChecks,
     ...userFieldChecks,
     ...webhookChecks,
+    ...hookChecks,
     checkFeatures,
   ])
     check(config, report)

@@ -80,6 +80,12 @@ export class Metrics {
     [],
     latency,
   )
+  readonly #hooks = new Histogram(
+    'svc_hook_duration_seconds',
+    'Questions to decision hooks by hook and outcome, with the time until the answer.',
+    ['hook', 'outcome'],
+    latency,
+  )
   readonly #hashingRefused = this.#counter(
     'svc_hashing_refused_total',
     'Password checks rejected because the queue was full.',
@@ -112,6 +118,7 @@ export class Metrics {
     this.#batches,
     this.#hashingWait,
     this.#hashing,
+    this.#hooks,
   ]
 
   constructor(facts: Record<string, string>) {
@@ -140,6 +147,11 @@ export class Metrics {
   hashed(waited: number, worked: number): void {
     this.#hashingWait.observe(waited)
     this.#hashing.observe(worked)
+  }
+
+  /** Counts one question to a decision hook. */
+  hook(hook: string, outcome: 'allowed' | 'denied' | 'failed', seconds: number): void {
+    this.#hooks.observe(seconds, hook, outcome)
   }
 
   /** Counts a password check rejected by a full queue. */

@@ -1,0 +1,93 @@
+import { Ajv } from 'ajv'
+import type { Config } from '../../platform/config/schema.ts'
+
+/** Maximum size of the claims of one answer as JSON, because they travel in each request to an API. */
+const maxClaims = 2_048
+
+const maxMessage = 300
+
+interface Permission {
+  deny?: undefined
+  claims: Readonly<Record<string, unknown>>
+  requiresSecondFactor: boolean
+}
+
+/** A decision of a hook. */
+export type Answer = Permission | { deny: { message: string | null } }
+
+export const allowed: Permission = { claims: {}, requiresSecondFactor: false }
+
+/** What a hook may answer besides `{}` and `deny`. */
+type Hooks = Config['hooks']
+
+interface Allowing {
+  claims?: Record<string, unknown>
+  require?: 'second_factor'
+}
+
+/** Values of claims: text, numbers, truth values, and lists of texts. */
+const claim = {
+  anyOf: [{ type: ['string', 'number', 'boolean'] }, { type: 'array', items: { type: 'string' } }],
+}
+
+const ajv = new Ajv({ strict: false })
+
+const schemaOf = (name: keyof Hooks, claims: readonly string[]) => ({
+  type: 'object',
+  properties: {
+    deny: { enum: [null, false] },
+    ...(name === 'before_token' && {
+      claims: {
+        type: 'object',
+        properties: Object.fromEntries(claims.map((one) => [one, claim])),
+        additionalProperties: false,
+      },
+    }),
+    ...(name === 'before_sign_in' && { require: { const: 'second_factor' } }),
+  },
+  additionalProperties: false,
+})
+
+/** Reads the answers of a hook. An invalid answer throws, unless it denies: a refusal always counts. */
+export function answerReader(name: keyof Hooks, claims: readonly string[]): (status: number, text: string) => Answer {
+  const validate = ajv.compile<Allowing>(schemaOf(name, claims))
+  return (status, text) => {
+    if (status < 200 || status > 299) throw new Error(`The hook answered ${status}.`)
+    if (status === 204) return allowed
+    const body = parsed(text)
+    if (isMapping(body) && body.deny !== undefined && body.deny !== null && body.deny !== false) {
+      return { deny: { message: isMapping(body.deny) ? messageOf(body.deny.message) : null } }
+    }
+    if (!validate(body)) throw new Error(`The answer of the hook is invalid: ${problemOf(validate.errors ?? [])}`)
+    const given = body.claims ?? {}
+    if (JSON.stringify(given).length > maxClaims) {
+      throw new Error(`The claims in the answer of the hook are longer than ${maxClaims} characters.`)
+    }
+    return { claims: given, requiresSecondFactor: body.require !== undefined }
+  }
+}
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('The answer of the hook is no JSON.')
+  }
+}
+
+/** Returns a message that fits in one paragraph; null without one. */
+function messageOf(message: unknown): string | null {
+  if (typeof message !== 'string') return null
+  const text = message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
+  return text === '' ? null : [...text].slice(0, maxMessage).join('')
+}
+
+function problemOf([error]: NonNullable<ReturnType<typeof ajv.compile>['errors']>): string {
+  const { instancePath = '', message = '', params = {} } = error ?? {}
+  const place = instancePath === '' ? 'the body' : instancePath.slice(1).replaceAll('/', '.')
+  const unknown = 'additionalProperty' in params ? ` (${params.additionalProperty})` : ''
+  return `${place} ${message}${unknown}.`
+}
