@@ -29,6 +29,7 @@ import { sampleFeature } from '../features/samples/feature.ts'
 import { sessionFeature } from '../features/session/feature.ts'
 import { signInPageFeature } from '../features/sign-in-page/feature.ts'
 import { socialFeature } from '../features/social/feature.ts'
+import { termsFeature } from '../features/terms/feature.ts'
 import { testPageFeature } from '../features/test-page/feature.ts'
 import { tokenFeature } from '../features/tokens/feature.ts'
 import { twoFactorFeature } from '../features/two-factor/feature.ts'
@@ -61,6 +62,7 @@ export const features: readonly Feature[] = [
   activityFeature,
   passwordConfirmationFeature,
   unlockFeature,
+  termsFeature,
   profileFeature,
   twoFactorFeature,
   activeSessionsFeature,

@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { abilities } from '../auth/access/abilities.ts'
+import { acceptedTerms } from '../auth/access/accepted-terms.ts'
 import { administrators } from '../auth/access/administrators.ts'
 import { isSafeMethod } from '../auth/access/cross-site.ts'
 import { csrf } from '../auth/access/csrf.ts'
@@ -69,7 +70,7 @@ const validateBody: Step = {
 /**
  * Every check of a request, in order; the first that fails answers. Unknown paths and methods (404, 405) come before all
  * of them. The order is a contract with clients: 401, 403 for a missing right, 400, 413 and 415,
- * 419, 429, 403 for an unverified address, 423, and 422 last.
+ * 419, 429, 403 for an unverified address or terms that were not accepted, 423, and 422 last.
  */
 export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods }: PipelineParts): readonly Step[] => [
   // First, so that error responses have the deprecation headers too.
@@ -94,6 +95,7 @@ export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods 
   callers.resumeRemembered,
   routeLimit,
   verifiedAddress,
+  acceptedTerms,
   ownHooks('preValidation'),
   recentPassword,
   recentAdministrator,

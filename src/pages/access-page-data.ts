@@ -1,7 +1,17 @@
 import type { FormErrors } from './account-page-data.ts'
 
-/** Data of the account pages about access to the account. A null `nextHref` ends a list. */
+/** Data of the pages about access to the account. A null `nextHref` ends a list. */
 export interface AccessPageData {
+  /** Posts `version` and, unless it is null, `return_to`. */
+  terms: {
+    action: string
+    returnTo: string | null
+    version: string
+    /** The page with the terms. */
+    url: string
+    errors: FormErrors
+    accountHref: string | null
+  }
   /** Each form posts only the button. */
   'account-applications': {
     applications: readonly {

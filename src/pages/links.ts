@@ -47,6 +47,9 @@ export const signOutPath = '/oauth/sign-out'
 /** Page that sends the verification mail again. */
 export const resendPage = '/oauth/verify-email'
 
+/** Page where a user accepts the terms. */
+export const termsPage = '/oauth/terms'
+
 /** The overview of the account pages. */
 export const accountPage = '/account'
 

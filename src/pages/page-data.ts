@@ -60,6 +60,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     errors: FormErrors
     /** Minimum length of the password, shown beside the field. */
     minLength: number
+    /** The terms to accept by the field `terms`, which has the version; null without terms. */
+    terms: { version: string; url: string } | null
     loginHref: string
     /** Other ways to register. */
     parts: readonly PagePart[]

@@ -14,10 +14,11 @@ import { formatDate, formatRelative } from '../platform/languages/dates.ts'
 import { directionOf, type Language } from '../platform/languages/languages.ts'
 import { Templates } from '../platform/templates.ts'
 import { destinationAfterForm } from './after-form.ts'
+import { withReturn } from './continuation.ts'
 import type { FormField } from './form-fields.ts'
 import { icon } from './icons.ts'
 import { languageSwitch } from './language-switch.ts'
-import { resendPage, signInPage, startPage } from './links.ts'
+import { resendPage, signInPage, startPage, termsPage } from './links.ts'
 import type { PageData, PageMenu, PageName } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
 import type { PagePart } from './page-part.ts'
@@ -143,6 +144,7 @@ function remedyOf(
 ): PageData['error']['link'] {
   const config = request.server.config.current()
   if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
+  if (code === 'terms_not_accepted') return { href: withReturn(termsPage, pageOf(request)), label: text('terms.open') }
   if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }
   const page = passing.has(statusCode) ? pageOf(request) : null
   return page === null ? null : { href: page, label: text('error.reload') }

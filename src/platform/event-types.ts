@@ -53,6 +53,7 @@ export const eventTypes = [
   'social_login_failed',
   'social_unlinked',
   'stepped_up',
+  'terms_accepted',
   'token_created',
   'token_revoked',
   'tokens_revoked',

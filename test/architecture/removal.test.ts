@@ -50,7 +50,7 @@ const slices: Readonly<Record<string, Slice>> = {
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
-  'sign-in-page': { words: /sign-?in-?page/i, max: 14 },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups
@@ -58,6 +58,7 @@ const slices: Readonly<Record<string, Slice>> = {
     max: 11,
   },
   session: { words: /features\/session\//, max: maxFiles },
+  terms: { words: /features\/terms|accepted-terms|terms_not_accepted|termsPage/, max: 14 },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.

@@ -74,6 +74,7 @@ const register: PageData['register'] = {
   remember: false,
   errors: {},
   minLength: 8,
+  terms: null,
   loginHref: '/oauth/login',
   parts: [],
 }
@@ -123,6 +124,15 @@ const verifyEmail: PageData['verify-email'] = {
   email: 'ada@example.com',
   sent: false,
   homeHref: '/',
+}
+
+const terms: PageData['terms'] = {
+  action: '/oauth/terms',
+  returnTo: '/x',
+  version: '2026-11',
+  url: 'https://example.com/terms',
+  errors: {},
+  accountHref: '/account',
 }
 
 /** The pages of sign-in, registration and recovery in each of their states. */
@@ -208,6 +218,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
       errors: { username: ['The username has already been taken.'] },
     }),
   'register-providers': (reply) => reply.page('register', { ...register, parts: [providersPart(presetButtons)] }),
+  'register-terms': (reply) => reply.page('register', { ...register, terms }),
   'register-hostile': (reply) =>
     reply.page('register', {
       ...register,
@@ -269,6 +280,11 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
   'verify-email-sent': (reply) => reply.page('verify-email', { ...verifyEmail, sent: true }),
   'verify-email-hostile': (reply) =>
     reply.page('verify-email', { ...verifyEmail, action: hostile, email: hostile + long, homeHref: hostile }),
+  terms: (reply) => reply.page('terms', terms),
+  'terms-failed': (reply) =>
+    reply.page('terms', { ...terms, errors: { version: ['You must accept the current terms of service.'] } }),
+  'terms-hostile': (reply) =>
+    reply.page('terms', { ...terms, action: hostile, version: hostile, url: hostile, accountHref: hostile }),
   'undo-email': (reply) =>
     reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com', current: 'm…@example.org' }),
   'undo-email-hostile': (reply) =>

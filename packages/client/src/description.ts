@@ -574,7 +574,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "terms_accepted" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -1631,6 +1631,38 @@ export interface paths {
             };
         };
     };
+    "/terms": {
+        /**
+         * Get the current terms of service
+         * @description 404 without terms.
+         */
+        get: {
+            responses: {
+                /** @description The terms that users must accept. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["Terms"];
+                    };
+                };
+            };
+        };
+    };
+    "/user/terms": {
+        /**
+         * Accept the terms of service
+         * @description Accepts the current version, with a session. 422 for another version: show the user the current terms. Does nothing without terms.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AcceptTermsRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["Empty"];
+            };
+        };
+    };
     "/user/profile-information": {
         /**
          * Change name and address
@@ -2225,6 +2257,10 @@ export interface paths {
 }
 export interface components {
     schemas: {
+        AcceptTermsRequest: {
+            /** @description The version that the user accepts. */
+            version: string;
+        };
         AdminBlockHostRequest: {
             /**
              * @description The host without a port, or the client_id of one of its clients.
@@ -3019,6 +3055,8 @@ export interface components {
             password: string;
             /** @description The new password again. */
             password_confirmation: string;
+            /** @description The version of the terms that the user accepts (`GET /terms`). */
+            terms?: string | null;
             /**
              * Format: name
              * @description Signs the app in: the name of the new API token.
@@ -3263,7 +3301,9 @@ export interface components {
             code?: string | null;
             /** @description A recovery code, instead of `code`. */
             recovery_code?: string | null;
-            /** @description From the response that required a second factor. Replaces all fields except `code`. */
+            /** @description The version of the terms that the user accepts, after 422 with `terms_not_accepted`. */
+            terms?: string | null;
+            /** @description From the response that required a second factor. Replaces all fields except `code` and `terms`. */
             challenge?: string | null;
             credential?: components["schemas"]["PasskeyAssertion"];
             /** @description With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in. */
@@ -3695,6 +3735,8 @@ export interface components {
             password_confirmation: string;
             /** @description Whether to keep the browser signed in. */
             remember?: boolean;
+            /** @description The version of the terms that the user accepts (`GET /terms`). */
+            terms?: string | null;
         };
         /** @description The new passkey. */
         RegisteredPasskey: {
@@ -3784,6 +3826,13 @@ export interface components {
              * @description When the account was last used to sign in.
              */
             last_used_at: string | null;
+        };
+        /** @description The terms that users must accept. */
+        Terms: {
+            /** @description The current version. */
+            version: string;
+            /** @description The page with the terms. */
+            url: string;
         };
         /** @description An API token, without its secret. */
         Token: {

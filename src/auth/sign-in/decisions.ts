@@ -84,6 +84,8 @@ const noFactor = 'This sign-in needs a second factor, and your account has none.
 export const secondFactorDemanded = (): HttpError =>
   new HttpError(422, 'second_factor_required', noFactor, { errors: { email: [noFactor] } })
 
-/** Tests for an error that a hook caused: a refusal, or a demand that the user cannot meet. */
-export const isRefusedByHook = (error: unknown): error is HttpError =>
-  isDeniedByPolicy(error) || (error instanceof HttpError && error.code === 'second_factor_required')
+const refusals: readonly string[] = ['denied_by_policy', 'second_factor_required', 'terms_not_accepted']
+
+/** Tests for a sign-in that is refused although its proof is right: by a hook, or until the user accepts the terms. */
+export const isRefusedSignIn = (error: unknown): error is HttpError =>
+  error instanceof HttpError && refusals.includes(error.code)

@@ -1,4 +1,5 @@
 import type { UserWithPassword } from '../../identity/users.ts'
+import { acceptTerms, requireTermsOf } from '../access/accepted-terms.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
@@ -18,9 +19,15 @@ export interface TokenSignIn extends UserWithPassword {
   usedSecondFactor: boolean
 }
 
+/** What an app sends besides the first factor. */
+export interface TokenSignInInput extends SecondFactorInput {
+  /** The version of the terms that the user accepts. */
+  terms?: string | null | undefined
+}
+
 interface TokenSignInFacts {
   channel: Channel
-  proof?: SecondFactorInput
+  proof?: TokenSignInInput
   /** How the user proved the first factor. Default: password. */
   method?: AuthenticationMethod
   isNewAccount?: boolean
@@ -32,7 +39,7 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
 /**
  * Checks what follows the first factor of a sign-in without a session: the address is verified where the configuration
  * requires it, the second factor is proved where the account has one, and the hook before_sign_in allows it. Throws 422 if
- * the hook refuses. Every token that a sign-in issues needs the
+ * the hook refuses, or the user has not accepted the terms. Every token that a sign-in issues needs the
  * result. The issuer checks under lock (`lockAndCheckAccount`) that the account has not changed.
  */
 export async function checkTokenSignIn(
@@ -42,10 +49,13 @@ export async function checkTokenSignIn(
 ): Promise<TokenSignIn | TokenRefusal> {
   const { config, secondFactor } = visit.app
   if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
+  // Before the code of the second factor, which works once.
+  requireTermsOf(visit, user, proof.terms)
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
   if (usedSecondFactor && !(await secondFactor.check(visit, user, proof, channel))) return 'second_factor'
   const amr = amrOf(usedSecondFactor ? { method, completes: codeMethod } : { method })
   const decision = await visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
   if (decision === 'second_factor') throw secondFactorDemanded()
-  return { user, password, channel, usedSecondFactor, [checked]: true }
+  const accepted = await acceptTerms(visit, user)
+  return { user: accepted, password, channel, usedSecondFactor, [checked]: true }
 }

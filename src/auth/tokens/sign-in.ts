@@ -8,8 +8,8 @@ import { passwordFingerprint, passwordFingerprintMatches } from '../access/passw
 import { useOnce } from '../access/used-once.ts'
 import type { Visit } from '../access/visit.ts'
 import type { Channel } from '../sign-in/channel.ts'
-import { type SecondFactorInput, secondFactorRefused } from '../sign-in/second-factor.ts'
-import { checkTokenSignIn } from '../sign-in/token-sign-in.ts'
+import { secondFactorRefused } from '../sign-in/second-factor.ts'
+import { checkTokenSignIn, type TokenSignInInput } from '../sign-in/token-sign-in.ts'
 import type { FirstFactor } from './first-factor.ts'
 import { issueForSignIn } from './issue.ts'
 
@@ -48,9 +48,9 @@ export interface TokenSignIns {
    * Issues an API token after a first factor whose proof works once. Throws 422 with a challenge if a second factor is
    * required and `proof` has none that is valid.
    */
-  finish(visit: Visit, first: FirstFactor, deviceName: string, proof?: SecondFactorInput): Promise<IssuedToken>
+  finish(visit: Visit, first: FirstFactor, deviceName: string, proof?: TokenSignInInput): Promise<IssuedToken>
   /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
-  resume(visit: Visit, challenge: string, proof: SecondFactorInput): Promise<IssuedToken>
+  resume(visit: Visit, challenge: string, proof: TokenSignInInput): Promise<IssuedToken>
 }
 
 /** Lifetime of a challenge: ten minutes. */

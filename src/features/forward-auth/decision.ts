@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isHeldByTerms, termsNotAccepted } from '../../auth/access/accepted-terms.ts'
 import { type Caller, SessionCaller } from '../../auth/access/caller.ts'
 import { checkToken } from '../../auth/access/csrf.ts'
 import { mustVerifyAddress } from '../../auth/access/verified-address.ts'
@@ -66,7 +67,7 @@ export async function decide(request: FastifyRequest, question: Question): Promi
 interface Applied {
   rule: Rule | null
   access: 'deny' | 'authenticated' | 'public'
-  config: Pick<Config, 'registration' | 'groups'>
+  config: Pick<Config, 'registration' | 'groups' | 'terms'>
 }
 
 /** Returns the caller that a rule allows; null under a public rule. Throws the error of the response otherwise. */
@@ -80,6 +81,7 @@ export async function admit(
   const { caller, proof } = await authenticateCaller()
   // The same check as on svc's own routes, because anyone can register with the address of another person.
   if (mustVerifyAddress(config, caller.user)) throw emailUnverified()
+  if (isHeldByTerms(config, caller)) throw termsNotAccepted()
   if (rule) checkRequirements(rule, { caller, proof, config }, now)
   return caller
 }

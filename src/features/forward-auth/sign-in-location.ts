@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
 import { withReturn } from '../../pages/continuation.ts'
-import { ownLink, signInPage } from '../../pages/links.ts'
+import { ownLink, signInPage, termsPage } from '../../pages/links.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import type { HttpError } from '../../platform/errors.ts'
 import { isNavigation } from '../../platform/http/navigation.ts'
@@ -23,6 +23,7 @@ export function signInLocation(
   if (!config.stateful_api || !receivesCookie(original, config)) return null
   const page = signInPage(config, original.url)
   if (code === 'unauthenticated') return page
+  if (code === 'terms_not_accepted') return ownLink(config, withReturn(termsPage, original.url))
   const hasSecondFactor = request.session?.state?.row?.user?.two_factor_enabled ?? false
   if (code === 'second_factor_required' && !hasSecondFactor) return setupPage(request, config, original.url)
   // A new sign-in asks for the second factor, and counts as a confirmation.

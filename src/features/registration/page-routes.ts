@@ -9,6 +9,7 @@ import { formOf, formPage, fresh } from '../../pages/form-page.ts'
 import { registrationPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'
+import type { Config } from '../../platform/config/schema.ts'
 import { notFound } from '../../platform/errors.ts'
 import { checkBody } from '../../platform/http/check-body.ts'
 import { typedText, uncheckedText } from '../../platform/http/fields.ts'
@@ -31,6 +32,7 @@ const FormBody = formOf(
     email: 'The email address.',
     password: 'The password.',
     remember: '`1`: keep the browser signed in.',
+    terms: 'The version of the terms that the user accepts.',
   },
   { pattern: fieldInForm },
 )
@@ -66,6 +68,7 @@ const registrationPages: FastifyPluginAsync = async (app) => {
         remember: isSet(form.remember),
         errors,
         minLength: config.passwords.min_length,
+        terms: shownTerms(config),
         loginHref: withReturn('/oauth/login', target),
         parts: app.features.flatMap(({ registrationPage: partOf }) => partOf?.(config, { returnTo: target }) ?? []),
       },
@@ -116,6 +119,8 @@ const registrationPages: FastifyPluginAsync = async (app) => {
     },
   })
 }
+
+const shownTerms = ({ terms: { version, url } }: Config) => (version === null || url === null ? null : { version, url })
 
 /** The form as a body of `POST /register`. The page has one password field. */
 function checked(request: FastifyRequest, { return_to: _, ...fields }: Form): Static<typeof RegisterBody> {

@@ -1,13 +1,15 @@
+import { acceptedVersion } from '../../auth/access/accepted-terms.ts'
 import type { Visit } from '../../auth/access/visit.ts'
 import { chosenNames, fieldsField, nameFields } from '../../identity/chosen-names.ts'
 import { recordEvent } from '../../identity/events.ts'
 import { registeredFields } from '../../identity/fields.ts'
+import { withAcceptance } from '../../identity/terms.ts'
 import { usedUsernames, usernameTaken } from '../../identity/username.ts'
 import { createUser, findUserByEmail } from '../../identity/users.ts'
 import { sendVerification } from '../../identity/verification.ts'
 import { HttpError, validationFailed } from '../../platform/errors.ts'
 import { requireAllowedDomain } from '../../platform/http/allowed-domains.ts'
-import { emailField, rememberFlag } from '../../platform/http/fields.ts'
+import { emailField, nullable, rememberFlag } from '../../platform/http/fields.ts'
 import { isSet } from '../../platform/http/flag.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../platform/http/validation.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
@@ -21,6 +23,11 @@ export const RegisterBody = Type.Object(
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
     remember: rememberFlag,
+    terms: Type.Optional(
+      nullable(
+        Type.String({ maxLength: 50, description: 'The version of the terms that the user accepts (`GET /terms`).' }),
+      ),
+    ),
   },
   { title: 'RegisterRequest', additionalProperties: false },
 )
@@ -37,7 +44,12 @@ export async function register(visit: Visit, body: Static<typeof RegisterBody>) 
   if (visit.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
   requireAllowedDomain(app.config.current(), email)
   const { username, attributes: names } = chosenNames(app.config.current(), body)
-  const attributes = { ...names, fields: registeredFields(app.config.current(), body.fields) }
+  const version = acceptedVersion(app.config.current(), body.terms)
+  const attributes = {
+    ...names,
+    fields: registeredFields(app.config.current(), body.fields),
+    ...(version === null ? {} : { terms: withAcceptance([], version, visit.origin.now) }),
+  }
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
   if (username && (await usedUsernames(app.database, [username])).has(username)) throw usernameTaken()
@@ -62,6 +74,8 @@ export async function register(visit: Visit, body: Static<typeof RegisterBody>) 
     })
     if (!created) return null
     await recordEvent(tx, origin, { type: 'registered', userId: created.id })
+    if (version !== null)
+      await recordEvent(tx, origin, { type: 'terms_accepted', userId: created.id, data: { version } })
     await sendVerification(app, tx, origin, created, 'registration')
     return created
   })

@@ -92,7 +92,12 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/api/user',
     {
-      config: { access: { family: 'hybrid', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
+      config: {
+        access: { family: 'hybrid', caller: 'required' },
+        unverified: 'allowed',
+        terms: 'required',
+        alsoAnswers: [403],
+      },
       schema: {
         operationId: 'getUser',
         tags: ['Account'],

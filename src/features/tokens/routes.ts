@@ -4,8 +4,8 @@ import { callerOf, kindOf } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { identifierOf } from '../../auth/sign-in/identifier.ts'
-import { type SecondFactorInput, secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
-import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
+import { secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
+import { checkTokenSignIn, type TokenSignInInput } from '../../auth/sign-in/token-sign-in.ts'
 import { issueForSignIn, tokenOwner } from '../../auth/tokens/issue.ts'
 import { requireRevoked, revokeTokens } from '../../auth/tokens/revoke.ts'
 import { addressUnverified, openTokenSignIns } from '../../auth/tokens/sign-in.ts'
@@ -33,7 +33,7 @@ const wrongCredentials = (field: 'email' | 'username'): HttpError => {
 }
 
 /** Signs a device in by password. If a second factor is missing, the app sends the password again with it. */
-async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: SecondFactorInput) {
+async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: TokenSignInInput) {
   const credentials = identifierOf(request.server.config.current(), body)
   const found = await authenticate(visitOf(request), { ...credentials, channel: 'token' })
   if (!found) throw wrongCredentials('email' in credentials ? 'email' : 'username')
@@ -72,8 +72,8 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         const { body } = request
-        const { code, recovery_code, challenge } = body
-        const factor = { code, recovery_code }
+        const { code, recovery_code, challenge, terms } = body
+        const factor = { code, recovery_code, terms }
         const deviceName = body.device_name ?? ''
         if (challenge) return signIns.resume(visitOf(request), challenge, factor)
         const chosen = proofs.find(({ name }) => Object(body)[name] != null)

@@ -15,9 +15,13 @@ const LoginFields = Type.Object({
   ),
   code: nullableText('The TOTP code of a user with a second factor.'),
   recovery_code: nullableText('A recovery code, instead of `code`.'),
-  challenge: nullableText('From the response that required a second factor. Replaces all fields except `code`.', {
-    maxLength: 4_096,
-  }),
+  terms: nullableText('The version of the terms that the user accepts, after 422 with `terms_not_accepted`.'),
+  challenge: nullableText(
+    'From the response that required a second factor. Replaces all fields except `code` and `terms`.',
+    {
+      maxLength: 4_096,
+    },
+  ),
 })
 
 export type DeviceLogin = Static<typeof LoginFields>

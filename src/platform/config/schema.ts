@@ -14,6 +14,7 @@ import { hookSections } from './sections/hooks.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { operationSections } from './sections/operation.ts'
 import { serverSections } from './sections/server.ts'
+import { termsSections } from './sections/terms.ts'
 import { userSections } from './sections/users.ts'
 import type { Schema } from './walk.ts'
 
@@ -25,6 +26,7 @@ export const configSchema = Type.Object(
     ...accessSections,
     ...accountSections,
     ...userSections,
+    ...termsSections,
     ...groupSections,
     ...appearanceSections,
     ...oauthSections,

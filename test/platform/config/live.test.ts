@@ -42,6 +42,9 @@ const unseen = [
   // test/features/event-export
   'audit.export',
   'webhooks',
+  // One needs the other: test/features/terms
+  'terms.version',
+  'terms.url',
 ]
 
 /** The keys of the sections whose changes apply then. */

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mustAcceptTerms } from '../../../auth/access/accepted-terms.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
 import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { continuing } from '../../../pages/after-form.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
-import { showApplication } from '../../../pages/continuation.ts'
-import { registrationPage, signInPage } from '../../../pages/links.ts'
+import { showApplication, withReturn } from '../../../pages/continuation.ts'
+import { registrationPage, signInPage, termsPage } from '../../../pages/links.ts'
 import { allowApp } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
@@ -23,6 +24,7 @@ import type { InteractionDetails as Details, Protocol } from '../protocol/oauth-
 import { saveConsent } from '../records/interaction-store.ts'
 import { consentScopes, scopesOf } from './consent-scopes.ts'
 import { finishedPage } from './finished-page.ts'
+import { hostOf, isLoopback } from './redirect-host.ts'
 import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 
 const path = '/oauth/interaction/:uid'
@@ -247,6 +249,12 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
     if (mustVerifyAddress(config, signedIn.user)) {
       throw new HttpError(403, 'email_unverified', 'Your email address is not verified.')
     }
+    if (mustAcceptTerms(config, signedIn.user)) return reply.redirect(withReturn(termsPage, returnTo), 302)
+    // Nothing else was missing, and the user has accepted them since.
+    if (details.prompt.reasons.every((reason) => reason === 'terms')) {
+      const options = { mergeWithLastSubmission: true }
+      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, {}, options), 303)
+    }
     const { client_id, redirect_uri } = details.params
     const { registry } = await oauthServer.current()
     const clientId = String(client_id)
@@ -313,13 +321,5 @@ const isTheirs = ({ session }: Details, signedIn: SignedIn | null): signedIn is 
 /** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
 const isNewSignIn = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
-
-const isLoopback = (uri: unknown): boolean => typeof uri === 'string' && URL.parse(uri)?.protocol === 'http:'
-
-function hostOf(uri: unknown): string | null {
-  if (typeof uri !== 'string' || !URL.canParse(uri)) return null
-  const { protocol, host } = new URL(uri)
-  return protocol === 'https:' || protocol === 'http:' ? host : null
-}
 
 export default interactions

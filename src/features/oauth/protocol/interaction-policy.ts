@@ -1,4 +1,5 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import { mustAcceptTerms } from '../../../auth/access/accepted-terms.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
 import type { User } from '../../../identity/user.ts'
 import type { Config } from '../../../platform/config/schema.ts'
@@ -84,6 +85,11 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
       const isRefused = mustVerifyAddress(config, requestFactsOf(ctx.req).signedIn?.user)
       return isRefused ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
     }),
+  )
+  consent?.checks.add(
+    new Check('terms', 'the terms are not accepted', 'interaction_required', (ctx) =>
+      mustAcceptTerms(config, requestFactsOf(ctx.req).signedIn?.user) ? REQUEST_PROMPT : NO_NEED_TO_PROMPT,
+    ),
   )
   return policy
 

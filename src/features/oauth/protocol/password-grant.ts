@@ -2,7 +2,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { eventContext, visitOf } from '../../../auth/access/visit.ts'
 import { authenticate } from '../../../auth/sign-in/authenticate.ts'
 import { codeMethod, passwordMethod, withMethod } from '../../../auth/sign-in/authentication-methods.ts'
-import { isRefusedByHook } from '../../../auth/sign-in/decisions.ts'
+import { isRefusedSignIn } from '../../../auth/sign-in/decisions.ts'
 import { typedIdentifier } from '../../../auth/sign-in/identifier.ts'
 import { noticeApplication } from '../../../auth/sign-in/new-device.ts'
 import { secondFactorErrors } from '../../../auth/sign-in/second-factor.ts'
@@ -51,7 +51,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     channel: 'password_grant',
     proof: { code: otp },
   }).catch((error) => {
-    throw isRefusedByHook(error) ? refused(error.message) : error
+    throw isRefusedSignIn(error) ? refused(error.message) : error
   })
   if (signIn === 'email_unverified') throw refused('Your email address is not verified.')
   if (signIn === 'second_factor') throw refused(secondFactorErrors({}).code?.[0])

@@ -27,6 +27,7 @@ export const sectionChecks: readonly Check[] = [
   defaultLanguageIsOffered,
   messagesAreValid,
   portsDiffer,
+  termsAreComplete,
   everythingIsNoScope,
   workersCanShareTheDatabase,
   sentinelsNameThePrimary,
@@ -205,4 +206,9 @@ export function documentWarnings({ oauth, outbound }: Config): Finding[] {
   const message =
     'lets visitors make svc fetch from the addresses of outbound.allow_private; list the hosts of documents'
   return [{ path: ['oauth', 'client_id_metadata', 'allowed_hosts'], message }]
+}
+
+function termsAreComplete({ terms: { version, url } }: Config, report: Report): void {
+  if ((version === null) === (url === null)) return
+  report(['terms', version === null ? 'version' : 'url'], 'is required together with the other key of terms')
 }
