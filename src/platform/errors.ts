@@ -132,7 +132,7 @@ export const errorCatalogue = {
   },
   unavailable: {
     status: 503,
-    meaning: 'The database or the queue of password checks is unavailable.',
+    meaning: 'The database, the queue of password checks or a decision hook is unavailable.',
     remedy: 'Repeat the request after the seconds in `Retry-After`.',
   },
 } as const satisfies Record<string, ErrorDescription>

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { renderSVG } from 'uqr'
 import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
+import { termsFeature } from '../../src/features/terms/feature.ts'
 import type { AccountPageData } from '../../src/pages/account-page-data.ts'
 import { inAccount } from './gallery-menu.ts'
 import { hostile, long } from './gallery-parts.ts'
@@ -124,7 +125,7 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
       signOutAction: '/oauth/sign-out',
       verifyHref: '/oauth/verify-email',
       accountHref: '/account',
-      parts: [...passkeyFeature.offers.map(({ part }) => part)],
+      parts: [...passkeyFeature.offers, ...termsFeature.offers].map(({ part }) => part),
     }),
   'account-passkeys': (reply) =>
     inAccount(reply, 'account-passkeys', {

@@ -45,6 +45,9 @@ interface CallerParts {
   findRemembered: (visit: Visit) => Promise<Remembered | null>
 }
 
+/** Tests for the 503 of svc itself, not for an error of the database. */
+const isUnanswered = (error: unknown): boolean => error instanceof HttpError && error.code === 'unavailable'
+
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
 /** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
@@ -130,10 +133,10 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     else done()
   }
 
-  /** Like `resume`, for guest routes: if the token was revoked meanwhile, continue as a guest. */
+  /** Like `resume`, for guest routes: if the token was revoked meanwhile, or a hook gives no answer, continue as a guest. */
   const resumeGuest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void =>
     resume(request, reply, (error) => {
-      if (!is401(error)) return done(error)
+      if (!is401(error) && !isUnanswered(error)) return done(error)
       request.caller = null
       done()
     })

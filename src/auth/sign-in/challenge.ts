@@ -4,7 +4,6 @@ import { isSet } from '../../platform/http/flag.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
-import { secondFactorDemanded } from './decisions.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 import { amrOf, beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 import { isTrusted, trustBrowser } from './trusted-browsers.ts'
@@ -51,7 +50,6 @@ export async function continueSignIn(
     return 'challenged'
   }
   if ((await decide(visitOf(request), login)) === 'second_factor') {
-    if (!request.server.secondFactor.isAskedOf(login.user)) throw secondFactorDemanded()
     await beginChallenge(request, reply, { ...login, isDecided: true })
     return 'challenged'
   }
@@ -118,10 +116,13 @@ export async function completeChallenge(
   reply: FastifyReply,
   proof: SecondFactorInput & { trust_browser?: unknown },
 ): Promise<UserWithPassword | null> {
-  const found = await challengedUser(visitOf(request))
-  if (!found || !(await request.server.secondFactor.check(visitOf(request), found.user, proof, 'challenge')))
+  const visit = visitOf(request)
+  const found = await challengedUser(visit)
+  if (!found) return null
+  const login = { ...pendingSignIn(request, found), completes: codeMethod }
+  if (!(await visit.app.secondFactor.check(visit, found.user, proof, 'challenge', () => decide(visit, login))))
     return null
-  if (!(await passChallenge(request, reply, found, codeMethod))) return null
+  if (!(await signIn(request, reply, login))) return null
   // A recovery code is for a lost device: the user should set up a new factor first.
   if (isSet(proof.trust_browser) && !proof.recovery_code) await trustBrowser(request, reply, found)
   return found
@@ -134,10 +135,19 @@ export async function passChallenge(
   found: UserWithPassword,
   second: AuthenticationMethod,
 ): Promise<boolean> {
-  const { pendingLogin } = request.session
-  const { remember = false, method: name, amr = [], channel = 'challenge', isDecided = false } = pendingLogin ?? {}
-  const method = name === undefined ? passwordMethod : { name, amr }
-  const login = { ...found, remember, method, channel, completes: second, isDecided }
+  const login = { ...pendingSignIn(request, found), completes: second }
   await decide(visitOf(request), login)
   return signIn(request, reply, login)
+}
+
+/** The pending sign-in, as its first factor began it. */
+function pendingSignIn({ session }: FastifyRequest, found: UserWithPassword): Omit<SignIn, 'completes'> {
+  const {
+    remember = false,
+    method: name,
+    amr = [],
+    channel = 'challenge',
+    isDecided = false,
+  } = session.pendingLogin ?? {}
+  return { ...found, remember, method: name === undefined ? passwordMethod : { name, amr }, channel, isDecided }
 }

@@ -41,8 +41,8 @@ export interface AskedToken {
   /** Grant type at the token endpoint; `personal_access_token` and `session` for tokens of svc's own routes. */
   grant: string
   scopes: readonly string[]
-  /** Audiences or resources that the client asked for, if it did. */
-  resources: readonly string[]
+  /** `aud` of the access token. */
+  audience: string
 }
 
 /**
@@ -83,6 +83,10 @@ const noFactor = 'This sign-in needs a second factor, and your account has none.
 /** 422 for a user who must prove a second factor and has none. */
 export const secondFactorDemanded = (): HttpError =>
   new HttpError(422, 'second_factor_required', noFactor, { errors: { email: [noFactor] } })
+
+/** Tests for the 503 without an answer of a hook. */
+export const isUnavailable = (error: unknown): error is HttpError =>
+  error instanceof HttpError && error.code === 'unavailable'
 
 const refusals: readonly string[] = ['denied_by_policy', 'second_factor_required', 'terms_not_accepted']
 

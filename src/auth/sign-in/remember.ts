@@ -17,7 +17,7 @@ import type { Remembered } from '../access/find-caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
-import { isDeniedByPolicy } from './decisions.ts'
+import { isRefusedSignIn } from './decisions.ts'
 import { endDevice } from './end-sessions.ts'
 import { renewBrowser } from './known-browser.ts'
 import { insertSession, switchSession } from './sign-in.ts'
@@ -79,8 +79,8 @@ export class RememberTokens {
   readonly #config: CurrentConfig
   readonly #cookies: Cookies
   readonly #keys: readonly MacKey[]
-  /** Questions to the hook before_sign_in that wait for an answer, by device. */
-  readonly #deciding = new Map<bigint, Promise<'allowed' | 'refused'>>()
+  /** Questions to the hook before_sign_in that wait for an answer, by device and address. */
+  readonly #deciding = new Map<string, Promise<'allowed' | 'refused'>>()
 
   constructor(config: CurrentConfig, cookies: Cookies) {
     this.#config = config
@@ -244,20 +244,21 @@ export class RememberTokens {
   }
 
   /**
-   * Asks the hook before_sign_in, once for parallel requests. A remembered browser has proved no second factor. After a
+   * Asks the hook before_sign_in, once for parallel requests of an address. A remembered browser has proved no second factor. After a
    * refusal it is forgotten, so that it does not ask again with each request.
    */
   async #decide(visit: Visit, id: bigint, user: User): Promise<'allowed' | 'refused'> {
-    const pending = this.#deciding.get(id) ?? this.#ask(visit, id, user)
-    this.#deciding.set(id, pending)
-    return pending.finally(() => this.#deciding.delete(id))
+    const key = `${id} ${visit.address}`
+    const pending = this.#deciding.get(key) ?? this.#ask(visit, id, user)
+    this.#deciding.set(key, pending)
+    return pending.finally(() => this.#deciding.delete(key))
   }
 
   async #ask(visit: Visit, id: bigint, user: User): Promise<'allowed' | 'refused'> {
     const { app } = visit
     const signIn = { user, channel: 'remembered', method: 'remembered', amr: [], isNewAccount: false } as const
     const decision = await app.decisions.signIn(visit, signIn).catch((error) => {
-      if (isDeniedByPolicy(error)) return 'denied'
+      if (isRefusedSignIn(error)) return 'refused'
       throw error
     })
     if (decision === 'allowed') return decision

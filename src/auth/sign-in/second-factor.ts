@@ -103,9 +103,15 @@ export class SecondFactor {
 
   /**
    * Checks a code and marks it as used; no code works twice, even in parallel. Throws 429 after too many failures on
-   * the account at all entry points.
+   * the account at all entry points. `decide` runs before a right code is used up: an error that it throws leaves the code.
    */
-  async check(visit: Visit, user: User, proof: SecondFactorInput, channel: Channel): Promise<boolean> {
+  async check(
+    visit: Visit,
+    user: User,
+    proof: SecondFactorInput,
+    channel: Channel,
+    decide: () => Promise<unknown> = async () => {},
+  ): Promise<boolean> {
     if (!proof.code && !proof.recovery_code) {
       visit.app.metrics?.login(channel, 'second_factor_needed')
       return false
@@ -115,8 +121,8 @@ export class SecondFactor {
       user,
       channel,
       async () =>
-        (await this.#useRecoveryCode(visit, user, proof.recovery_code)) ||
-        (await this.#useCode(visit, user, proof.code, 'check')),
+        (await this.#useRecoveryCode(visit, user, proof.recovery_code, decide)) ||
+        (await this.#useCode(visit, user, proof.code, 'check', decide)),
     )
   }
 
@@ -151,6 +157,7 @@ export class SecondFactor {
     user: User,
     code: SecondFactorInput['code'],
     use: 'check' | 'confirm',
+    decide: () => Promise<unknown> = async () => {},
   ): Promise<boolean> {
     if (!code) return false
     const stored = await findTwoFactor(this.#database, user.id)
@@ -161,6 +168,7 @@ export class SecondFactor {
     const secret = this.#open(user.id, stored.secret)
     const step = stepOfCode(typedCode(code), { secret, now, window, after: stored.lastStep })
     if (step === null) return false
+    await decide()
     const used = { secret: stored.secret, step, ...(confirms ? { confirmedAt: new Date(now) } : {}) }
     return this.#database.transaction(async (tx) => {
       const isUsed = await consumeStep(tx, user.id, used)
@@ -176,7 +184,12 @@ export class SecondFactor {
     })
   }
 
-  async #useRecoveryCode(visit: Visit, user: User, code: SecondFactorInput['recovery_code']): Promise<boolean> {
+  async #useRecoveryCode(
+    visit: Visit,
+    user: User,
+    code: SecondFactorInput['recovery_code'],
+    decide: () => Promise<unknown>,
+  ): Promise<boolean> {
     const typed = lettersOf(code ?? '')
     if (typed === '') return false
     for (let tries = 0; tries < maxTries; tries++) {
@@ -186,6 +199,7 @@ export class SecondFactor {
       // Compares every code, so that the time does not reveal which one matches.
       const fitting = codes.map((candidate) => constantTimeEqual(lettersOf(plainCode(candidate)), typed)).indexOf(true)
       if (fitting < 0) return false
+      if (tries === 0) await decide()
       const fresh = this.#seal(user.id, JSON.stringify(codes.with(fitting, { replacement: recoveryCode() })))
       const found = stored.recoveryCodes
       const isUsed = await this.#database.transaction(async (tx) => {

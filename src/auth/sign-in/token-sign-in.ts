@@ -4,7 +4,6 @@ import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
-import { secondFactorDemanded } from './decisions.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 import { amrOf } from './sign-in.ts'
 
@@ -52,10 +51,10 @@ export async function checkTokenSignIn(
   // Before the code of the second factor, which works once.
   requireTermsOf(visit, user, proof.terms)
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
-  if (usedSecondFactor && !(await secondFactor.check(visit, user, proof, channel))) return 'second_factor'
   const amr = amrOf(usedSecondFactor ? { method, completes: codeMethod } : { method })
-  const decision = await visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
-  if (decision === 'second_factor') throw secondFactorDemanded()
+  const decide = () => visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
+  if (!usedSecondFactor) await decide()
+  else if (!(await secondFactor.check(visit, user, proof, channel, decide))) return 'second_factor'
   const accepted = await acceptTerms(visit, user)
   return { user: accepted, password, channel, usedSecondFactor, [checked]: true }
 }

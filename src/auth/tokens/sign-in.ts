@@ -7,6 +7,7 @@ import { challengeExpired, HttpError } from '../../platform/errors.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { useOnce } from '../access/used-once.ts'
 import type { Visit } from '../access/visit.ts'
+import type { AuthenticationMethod } from '../sign-in/authentication-methods.ts'
 import type { Channel } from '../sign-in/channel.ts'
 import { secondFactorRefused } from '../sign-in/second-factor.ts'
 import { checkTokenSignIn, type TokenSignInInput } from '../sign-in/token-sign-in.ts'
@@ -38,6 +39,8 @@ interface PendingSignIn {
   passwordFingerprint: string
   deviceName: string
   channel: Channel
+  /** How the user proved the first factor. */
+  method: AuthenticationMethod
   /** Unix milliseconds. */
   expiresAt: number
 }
@@ -72,13 +75,14 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
   const { clock, config, database, secondFactor } = app
   const cipher = deriveCipher(config.current().app.secret, 'token-challenge')
 
-  function challengeFor({ user, password, channel }: FirstFactor, deviceName: string): string {
+  function challengeFor({ user, password, channel, method }: FirstFactor, deviceName: string): string {
     const pending: PendingSignIn = {
       id: randomId(),
       userId: user.id,
       passwordFingerprint: passwordFingerprint(password),
       deviceName,
       channel,
+      method,
       expiresAt: clock.now() + challengeTtl,
     }
     return cipher.encrypt(JSON.stringify(pending), context)
@@ -103,11 +107,11 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
     },
 
     async resume(visit, challenge, proof) {
-      const { id, userId, passwordFingerprint: mark, deviceName, channel, expiresAt } = pendingOf(challenge)
+      const { id, userId, passwordFingerprint: mark, deviceName, channel, method, expiresAt } = pendingOf(challenge)
       const found = await findUserById(database, userId)
       if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw invalidChallenge()
       if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
-      const signIn = await checkTokenSignIn(visit, found, { channel, proof })
+      const signIn = await checkTokenSignIn(visit, found, { channel, method, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') throw secondFactorRefused(proof)
       if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw invalidChallenge()

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import type { Config } from '../../platform/config/schema.ts'
 
-/** Maximum size of the claims of one answer as JSON, because they travel in each request to an API. */
+/** Maximum size of the claims of one answer as JSON, in bytes, because they travel in each request to an API. */
 const maxClaims = 2_048
 
 const maxMessage = 300
@@ -22,7 +22,6 @@ type Hooks = Config['hooks']
 
 interface Allowing {
   claims?: Record<string, unknown>
-  require?: 'second_factor'
 }
 
 /** Values of claims: text, numbers, truth values, and lists of texts. */
@@ -30,7 +29,7 @@ const claim = {
   anyOf: [{ type: ['string', 'number', 'boolean'] }, { type: 'array', items: { type: 'string' } }],
 }
 
-const ajv = new Ajv({ strict: false })
+const ajv = new Ajv({ strict: false, strictNumbers: true })
 
 const schemaOf = (name: keyof Hooks, claims: readonly string[]) => ({
   type: 'object',
@@ -43,38 +42,42 @@ const schemaOf = (name: keyof Hooks, claims: readonly string[]) => ({
         additionalProperties: false,
       },
     }),
-    ...(name === 'before_sign_in' && { require: { const: 'second_factor' } }),
   },
   additionalProperties: false,
 })
 
-/** Reads the answers of a hook. An invalid answer throws, unless it denies: a refusal always counts. */
+/** Reads the answers of a hook. An invalid answer throws, unless it refuses or requires a factor, which always counts. */
 export function answerReader(name: keyof Hooks, claims: readonly string[]): (status: number, text: string) => Answer {
   const validate = ajv.compile<Allowing>(schemaOf(name, claims))
   return (status, text) => {
-    if (status < 200 || status > 299) throw new Error(`The hook answered ${status}.`)
-    if (status === 204) return allowed
     const body = parsed(text)
     if (isMapping(body) && body.deny !== undefined && body.deny !== null && body.deny !== false) {
       return { deny: { message: isMapping(body.deny) ? messageOf(body.deny.message) : null } }
     }
+    if (name === 'before_sign_in' && isMapping(body) && body.require === 'second_factor') {
+      return { claims: {}, requiresSecondFactor: true }
+    }
+    if (status < 200 || status > 299) throw new Error(`The hook answered ${status}.`)
+    if (status === 204) return allowed
+    if (body === undefined) throw new Error('The answer of the hook is no JSON.')
     if (!validate(body)) throw new Error(`The answer of the hook is invalid: ${problemOf(validate.errors ?? [])}`)
     const given = body.claims ?? {}
-    if (JSON.stringify(given).length > maxClaims) {
-      throw new Error(`The claims in the answer of the hook are longer than ${maxClaims} characters.`)
+    if (Buffer.byteLength(JSON.stringify(given)) > maxClaims) {
+      throw new Error(`The claims in the answer of the hook are larger than ${maxClaims} bytes.`)
     }
-    return { claims: given, requiresSecondFactor: body.require !== undefined }
+    return { claims: given, requiresSecondFactor: false }
   }
 }
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Returns the body, or undefined if it is no JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error('The answer of the hook is no JSON.')
+    return undefined
   }
 }
 

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Act } from '../../auth/access/visit.ts'
-import { type Decisions, deniedByPolicy } from '../../auth/sign-in/decisions.ts'
-import { recordEvents } from '../../identity/events.ts'
+import { type Decisions, deniedByPolicy, secondFactorDemanded } from '../../auth/sign-in/decisions.ts'
+import { type EventContext, recordEvents } from '../../identity/events.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { unavailable } from '../../platform/errors.ts'
+import { limitedAddress } from '../../platform/http/client-address.ts'
 import { type Answer, allowed } from './answer.ts'
 import type { Hook, HookName, HookSettings } from './hook.ts'
 import { registrationQuestion, signInQuestion, tokenQuestion } from './questions.ts'
+import { TooManyQuestions } from './too-many-questions.ts'
 
 /** What a user reads if a hook gives no reason. */
 const defaultMessages: Record<HookName, string> = {
@@ -79,7 +81,11 @@ export function askHooks(app: FastifyInstance): Decisions {
   const hooks = new OpenHooks(app)
   app.addHook('onClose', () => hooks.close())
 
-  async function ask(name: HookName, { origin }: Pick<Act, 'origin'>, question: () => object, refused: () => Refused) {
+  async function ask(
+    name: HookName,
+    { origin }: Pick<Act, 'origin'>,
+    { key, question, refused }: { key: string; question: () => object; refused: () => Refused },
+  ) {
     const found = hooks.find(name)
     if (!found) return allowed
     const begin = performance.now()
@@ -87,9 +93,11 @@ export function askHooks(app: FastifyInstance): Decisions {
       app.metrics?.hook(name, kind, (performance.now() - begin) / 1000)
     let answer: Answer
     try {
-      answer = await (await found.hook).ask(question())
+      answer = await (await found.hook).ask(question(), key)
     } catch (error) {
       outcome('failed')
+      // Otherwise, many requests at once could make svc go on without the hook.
+      if (error instanceof TooManyQuestions) throw unavailable(error, retryAfter)
       if (found.settings.on_failure === 'allow') return allowed
       throw unavailable(error, retryAfter)
     }
@@ -98,31 +106,48 @@ export function askHooks(app: FastifyInstance): Decisions {
       return answer
     }
     outcome('denied')
-    const { userId, data } = refused()
-    await recordEvents(app.database, origin, { type: 'denied_by_hook', userId, data: { hook: name, ...data } })
+    await record(name, origin, refused())
     throw deniedByPolicy(answer.deny.message ?? defaultMessages[name], name === 'before_token' ? 'token' : 'account')
   }
 
+  const record = (hook: HookName, origin: EventContext, { userId, data }: Refused, reason?: string) =>
+    recordEvents(app.database, origin, {
+      ...{ type: 'denied_by_hook', userId, data: { hook, ...data } },
+      ...(reason === undefined ? {} : { reason }),
+    })
+
   return {
     async registration(visit, account) {
-      const question = () => registrationQuestion(visit.origin, account)
-      await ask('before_registration', visit, question, () => ({ userId: null, data: { method: account.method } }))
+      await ask('before_registration', visit, {
+        key: limitedAddress(visit.address),
+        question: () => registrationQuestion(visit.origin, account),
+        refused: () => ({ userId: null, data: { method: account.method } }),
+      })
     },
     async signIn(visit, signIn) {
       const { user, channel, method, amr } = signIn
-      const question = () => signInQuestion(visit.origin, app.config.current(), signIn)
       const refused = () => {
         app.metrics?.login(channel, 'failed')
         return { userId: user.id, data: { channel, method } }
       }
-      const { requiresSecondFactor } = await ask('before_sign_in', visit, question, refused)
-      return requiresSecondFactor && !amr.includes('mfa') ? 'second_factor' : 'allowed'
+      const { requiresSecondFactor } = await ask('before_sign_in', visit, {
+        key: `user:${user.id}`,
+        question: () => signInQuestion(visit.origin, app.config.current(), signIn),
+        refused,
+      })
+      if (!requiresSecondFactor || amr.includes('mfa')) return 'allowed'
+      if (channel !== 'remembered' && app.secondFactor.isAskedOf(user)) return 'second_factor'
+      await record('before_sign_in', visit.origin, refused(), 'second_factor')
+      throw secondFactorDemanded()
     },
     async token(act, token) {
       const { user, clientId, grant } = token
-      const question = () => tokenQuestion(act.origin, app.config.current(), token)
-      const refused = () => ({ userId: user?.id ?? null, data: { client_id: clientId, grant_type: grant } })
-      return (await ask('before_token', act, question, refused)).claims
+      const { claims } = await ask('before_token', act, {
+        key: user ? `user:${user.id}` : `client:${clientId}`,
+        question: () => tokenQuestion(act.origin, app.config.current(), token),
+        refused: () => ({ userId: user?.id ?? null, data: { client_id: clientId, grant_type: grant } }),
+      })
+      return claims
     },
   }
 }

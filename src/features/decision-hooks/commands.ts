@@ -52,7 +52,7 @@ function questionOf(
     return signInQuestion(origin, config.current(), signIn)
   }
   const clientId = config.current().clients[0]?.client_id ?? 'example'
-  const asked = { user, clientId, grant: 'authorization_code', scopes: [], resources: [] }
+  const asked = { user, clientId, grant: 'authorization_code', scopes: [], audience: config.current().app.url }
   return tokenQuestion(origin, config.current(), asked)
 }
 

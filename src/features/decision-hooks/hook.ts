@@ -1,4 +1,4 @@
-import CircuitBreaker from 'opossum'
+import { FairQueue } from '../../auth/sign-in/fair-queue.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { durationText } from '../../platform/config/units.ts'
 import { randomId } from '../../platform/crypto/random.ts'
@@ -10,28 +10,19 @@ import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.t
 import type { Tracing } from '../../platform/observability/tracing/tracing.ts'
 import { version } from '../../platform/version.ts'
 import { type Answer, answerReader } from './answer.ts'
+import { Breaker } from './breaker.ts'
+import { TooManyQuestions } from './too-many-questions.ts'
 
 /** Hooks that svc can ask. */
 export type HookName = keyof Config['hooks']
 export type HookSettings = NonNullable<Config['hooks'][HookName]> & { claims?: readonly string[] }
 
-/** Number of calls that wait for one hook at once; others fail immediately. */
-const capacity = 200
+/** Number of calls at once. Others wait, in all and for one user, client or address. */
+const maxCalls = 100
+const maxWaiting = { all: 500, lane: 50 }
 
-/**
- * A hook is not called for this many milliseconds after at least half of the last calls, and at least five, failed within ten
- * seconds. Then one call tries it again.
- */
-const pause = 5_000
-const breakerOptions = {
-  errorThresholdPercentage: 50,
-  volumeThreshold: 5,
-  rollingCountTimeout: 10_000,
-  resetTimeout: pause,
-  capacity,
-  // The request has its own.
-  timeout: false,
-} as const
+/** A question that waits for its turn; `null` lets it begin. */
+type Waiter = (refusal: TooManyQuestions | null) => void
 
 export interface HookParts {
   name: HookName
@@ -49,7 +40,9 @@ export class Hook {
   readonly #connections = new SharedConnections()
   readonly #fetch: ReturnType<typeof outboundFetch>
   readonly #read: ReturnType<typeof answerReader>
-  readonly #breaker: CircuitBreaker<[data: object], Answer>
+  readonly #breaker = new Breaker()
+  readonly #queue = new FairQueue<Waiter>(maxWaiting)
+  #calls = 0
 
   constructor(parts: HookParts) {
     const { name, settings, outbound, tracing } = parts
@@ -63,12 +56,46 @@ export class Hook {
     )
     // The service belongs to the operator, who may correlate its log with that of svc.
     this.#fetch = tracedFetch(fetch, tracing, true)
-    this.#breaker = new CircuitBreaker((data) => this.#call(data), breakerOptions)
   }
 
-  /** Asks the service. Throws without a valid answer in time, and immediately after repeated failures. */
-  ask(data: object): Promise<Answer> {
-    return this.#breaker.fire(data)
+  /**
+   * Asks the service; questions with the same key take turns with others. Throws without a valid answer in time, and
+   * immediately after repeated failures. Throws `TooManyQuestions` if too many wait.
+   */
+  async ask(data: object, key: string): Promise<Answer> {
+    await this.#turn(key)
+    try {
+      if (!this.#breaker.admits()) throw new Error('The hook is not called, because it failed repeatedly.')
+      return await this.#watched(data)
+    } finally {
+      const next = this.#queue.take()
+      if (next) next(null)
+      else this.#calls--
+    }
+  }
+
+  async #turn(key: string): Promise<void> {
+    if (this.#calls < maxCalls) {
+      this.#calls++
+      return
+    }
+    const lane = { kind: 'address', key } as const
+    if (this.#queue.isFull(lane)) throw new TooManyQuestions()
+    const refusal = await new Promise<TooManyQuestions | null>((decide) => {
+      this.#queue.add(lane, decide)?.(new TooManyQuestions())
+    })
+    if (refusal) throw refusal
+  }
+
+  async #watched(data: object): Promise<Answer> {
+    try {
+      const answer = await this.#call(data)
+      this.#breaker.succeeded()
+      return answer
+    } catch (error) {
+      this.#breaker.failed()
+      throw error
+    }
   }
 
   /** Asks the service with a message that says that it is a test, also after failures. */
@@ -77,7 +104,6 @@ export class Hook {
   }
 
   close(): void {
-    this.#breaker.shutdown()
     this.#connections.close()
   }
 

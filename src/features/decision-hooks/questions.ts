@@ -51,12 +51,12 @@ export const signInQuestion = (
 export const tokenQuestion = (
   origin: EventContext,
   config: Config,
-  { user, clientId, grant, scopes, resources }: AskedToken,
+  { user, clientId, grant, scopes, audience }: AskedToken,
 ) => ({
   user: user && subjectOf(user, config),
   client_id: clientId,
   grant_type: grant,
   scopes,
-  resources,
+  audience,
   ...requestOf(origin),
 })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
-import { isRefusedSignIn } from '../../auth/sign-in/decisions.ts'
+import { isRefusedSignIn, isUnavailable } from '../../auth/sign-in/decisions.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
 import { openTokenSignIns } from '../../auth/tokens/sign-in.ts'
 import { recordEvents } from '../../identity/events.ts'
@@ -163,7 +163,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
         const isShown = isNavigation(request) && flow?.mode !== 'stateless'
-        if (isShown && isRefusedSignIn(error)) {
+        if (isShown && (isRefusedSignIn(error) || isUnavailable(error))) {
           const target = failurePage(app.config.current(), flow, error.code)
           // Only pages of svc can show the reason.
           return target.startsWith('/') ? sendErrorPage(reply, error) : reply.redirect(target, 302)

@@ -33,6 +33,10 @@ t.test('counts every refusal, however it is written', async (t) => {
     [{ deny: { message: 'a\r\nb\u2028c\0d' } }, 'a b c d'],
     [{ deny: { message: '字'.repeat(400) } }, '字'.repeat(300)],
   ]
+  for (const status of [403, 500, 302]) {
+    t.strictSame(ofSignIn(status, '{"deny": {"message": "No."}}'), { deny: { message: 'No.' } })
+    t.match(ofSignIn(status, '{"require": "second_factor", "more": 1}'), { requiresSecondFactor: true })
+  }
   for (const [index, [answer, message]] of refusals.entries()) {
     t.strictSame(ofToken(200, text(answer)), { deny: { message } }, `answer ${index}`)
   }
@@ -42,7 +46,6 @@ t.test('accepts no other answer', async (t) => {
   const wrong: [typeof ofToken, number, string, RegExp][] = [
     [ofToken, 500, '{}', /answered 500/],
     [ofToken, 302, '{}', /answered 302/],
-    [ofToken, 404, '{"deny": {}}', /answered 404/],
     [ofToken, 200, '', /no JSON/],
     [ofToken, 200, '<html>', /no JSON/],
     [ofToken, 200, 'null', /must be object/],
@@ -56,10 +59,12 @@ t.test('accepts no other answer', async (t) => {
     [ofToken, 200, '{"claims": {"tier": {"a": 1}}}', /claims\.tier/],
     [ofToken, 200, '{"claims": {"tier": null}}', /claims\.tier/],
     [ofToken, 200, '{"claims": {"regions": [1]}}', /claims\.regions/],
-    [ofToken, 200, text({ claims: { tier: 'x'.repeat(3_000) } }), /longer than 2048/],
+    [ofToken, 200, text({ claims: { tier: 'x'.repeat(3_000) } }), /larger than 2048 bytes/],
+    [ofToken, 200, text({ claims: { tier: '字'.repeat(1_000) } }), /larger than 2048 bytes/],
+    [ofToken, 200, '{"claims": {"tier": 1e999}}', /claims.tier/],
     [ofSignIn, 200, '{"claims": {}}', /\(claims\)/],
     [ofSignIn, 200, '{"require": "captcha"}', /require/],
   ]
   for (const [read, status, body, message] of wrong)
-    t.throws(() => read(status, body), { message }, `${status} ${body}`)
+    t.throws(() => read(status, body), { message }, `${status} ${body.slice(0, 60)}`)
 })

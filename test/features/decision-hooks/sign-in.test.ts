@@ -188,6 +188,7 @@ t.test('asks again when a remembered browser comes back, and forgets it after a 
   svc.clock.advance(2 * day)
   service.answer = () => ({ body: '', status: 500 })
   t.equal((await browser.get('/api/user')).statusCode, 503, 'without an answer')
+  t.equal((await browser.get('/oauth/forgot-password', { accept: 'text/html' })).statusCode, 200, 'as a guest')
   service.answer = () => ({})
   t.equal((await browser.get('/api/user')).statusCode, 200, 'a failure forgets nothing')
 
@@ -232,6 +233,10 @@ t.test('asks for a second factor if the service requires one', async (t) => {
   t.equal((await other.get('/api/user')).statusCode, 401)
   const app = await new Device(svc).token(credentials(without.email))
   t.strictSame(app.json(), refused)
+  t.match(await events(svc), [
+    { channel: 'login', userId: without.id, reason: 'second_factor' },
+    { channel: 'token', userId: without.id, reason: 'second_factor' },
+  ])
 })
 
 t.test('asks about the sign-in of a new account too', async (t) => {
@@ -252,4 +257,56 @@ t.test('asks nothing without hooks', async (t) => {
   const user = await svc.createUser()
   t.equal((await svc.browser().signIn(user.email)).statusCode, 200)
   t.strictSame(service.asked(), [])
+})
+
+t.test('uses up no code of the second factor without an answer', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service)
+  const user = await svc.createUser()
+  const factor = await enableTwoFactor(svc, user)
+  const failing = () => ({ body: '', status: 500 })
+  const browser = svc.browser()
+  await browser.signIn(user.email)
+  for (const proof of [{ recovery_code: factor.recoveryCodes[0] }, { code: '' }]) {
+    svc.clock.advance(60_000)
+    const sent = 'code' in proof ? { code: factor.code() } : proof
+    service.answer = failing
+    t.equal((await browser.post('/two-factor-challenge', sent)).statusCode, 503)
+    service.answer = () => ({})
+    t.equal((await browser.post('/two-factor-challenge', sent)).statusCode, 204)
+    await browser.post('/logout')
+    await browser.signIn(user.email)
+  }
+  const proof = { ...credentials(user.email), recovery_code: factor.recoveryCodes[1] }
+  service.answer = failing
+  t.equal((await new Device(svc).token(proof)).statusCode, 503)
+  service.answer = () => ({})
+  t.equal((await new Device(svc).token(proof)).statusCode, 200)
+  t.equal((await new Device(svc).token(proof)).statusCode, 422, 'once')
+})
+
+t.test('tells the first factor of an app that sends the second one later', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service, { login: { email_code: true } })
+  const user = await svc.createUser()
+  const factor = await enableTwoFactor(svc, user)
+  service.asked()
+  const app = new Device(svc)
+  const { challenge_token } = (await app.post('/svc/email-code', { email: user.email })).json()
+  const first = await app.token({ email_code: await mailedCode(svc, user.email), challenge_token })
+  t.strictSame(service.asked(), [])
+  svc.clock.advance(60_000)
+  const { challenge } = first.json()
+  t.equal((await app.post('/svc/token', { challenge, code: factor.code() })).statusCode, 200)
+  t.match(service.questions.at(-1)?.data, { method: 'email_code', amr: ['email', 'otp', 'mfa'] })
+})
+
+t.test('shows a page to people who return from a provider while the service does not answer', async (t) => {
+  const service = await startService(t)
+  const svc = await buildSocial(t, { acme: { trust_email: true }, settings: hooked(service, { before_sign_in }) })
+  service.answer = () => ({ body: '', status: 500 })
+  const page = new Visitor(svc)
+  const shown = await page.back(await page.allow(await page.begin('acme', { page: '1' }), 'grace'))
+  t.equal(shown.statusCode, 503)
+  t.match(shown.headers['content-type'], 'text/html')
 })

@@ -1,13 +1,16 @@
 import { decodeJwt } from 'jose'
 import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { hour } from '../../support/clock.ts'
 import {
+  callback,
   clients,
   codeFlow,
   exchangeClient,
   introspect,
   oauthSettings,
   Person,
+  partner,
   passwordClient,
   post,
   redeem,
@@ -16,18 +19,23 @@ import {
   response,
   token,
 } from '../../support/oauth.ts'
-import { stopTime } from '../../support/time.ts'
+import { stopTime, travel } from '../../support/time.ts'
+import { until } from '../../support/until.ts'
 import { hooked, type Service, startService } from './policy.ts'
 
 const tier = (value: unknown) => () => ({ claims: { tier: value } })
 const message = 'Your plan has no access to this API.'
 const deny = () => ({ deny: { message } })
 
+const orders = 'https://orders.example.com'
+
 const build = (t: Test, service: Service, more: object = {}) =>
   buildTestApp(t, {
     settings: {
       ...oauthSettings,
-      clients: [...clients, passwordClient, exchangeClient],
+      scopes: { 'orders:write': 'Change your orders', 'stock:read': 'See the stock' },
+      apis: { orders: { audience: orders, scopes: ['orders:read'] } },
+      clients: [...clients, passwordClient, exchangeClient, { ...partner('once'), grants: ['authorization_code'] }],
       ...hooked(service, { before_token: { claims: ['tier', 'regions'], ...more } }),
     },
     clock: stopTime(t),
@@ -54,7 +62,7 @@ t.test('adds claims to the tokens of a code and of a refresh, with one question 
       client_id: 'web',
       grant_type: 'authorization_code',
       scopes: ['openid', 'orders:read'],
-      resources: [],
+      audience: orders,
     },
   })
   t.match(decodeJwt(tokens.access_token), { tier: 'gold', sub: String(user.id), scope: 'openid orders:read' })
@@ -104,7 +112,7 @@ t.test('asks for every other grant too', async (t) => {
   await browser.signIn(user.email)
   const fresh = (await browser.post('/oauth/token/fresh')).json().access_token
   t.match(decodeJwt(fresh), { tier: 'gold' })
-  const personal = await browser.post('/oauth/personal-access-tokens', { name: 'ci', scopes: ['orders:read'] })
+  const personal = await browser.post('/oauth/personal-access-tokens', { name: 'ci', scopes: ['orders:write'] })
   t.match(decodeJwt(personal.json().accessToken), { tier: 'gold' })
   t.strictSame(
     service.questions.map(({ data }) => data.grant_type.replace(/.*:/, '')),
@@ -154,7 +162,7 @@ t.test('refuses tokens with the reason, and leaves a refresh token as it was', a
   service.answer = () => ({})
   const renewed = await refresh(svc, 'web', tokens.refresh_token)
   t.equal(renewed.statusCode, 200, 'the refused request used nothing up')
-  t.equal((await svc.bearer(renewed.json().access_token, 'GET', '/api/user')).statusCode, 200)
+  t.match(await introspect(svc, 'watcher', renewed.json().access_token), { active: true })
 })
 
 t.test('answers temporarily_unavailable without an answer, so that clients try again', async (t) => {
@@ -189,4 +197,72 @@ t.test('adds only the claims that the configuration lists', async (t) => {
     t.match(found, { sub: 'machine', client_id: 'machine' })
     t.notOk('tier' in found || 'role' in found || 'other' in found)
   }
+})
+
+t.test('tells the audience of the token, however the client names it', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service)
+  const { email } = await svc.createUser()
+  const ada = new Person(svc, email)
+  const web = await codeFlow(svc, ada, 'web', { scope: 'openid orders:read', resource: orders })
+  await refresh(svc, 'web', web.refresh_token)
+  await codeFlow(svc, ada, 'web', { scope: 'openid' })
+  await token(svc, 'gateway', {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: web.access_token,
+    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    audience: 'orders',
+  })
+  await token(svc, 'machine', { grant_type: 'client_credentials' })
+  t.strictSame(
+    service.questions.map(({ data }) => data.audience),
+    [orders, orders, 'http://localhost:8000', orders, orders],
+  )
+})
+
+t.test('still notices a refresh token that is used twice', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service)
+  const { email } = await svc.createUser()
+  const first = await codeFlow(svc, new Person(svc, email), 'web', { scope: 'orders:read' })
+  const second = (await refresh(svc, 'web', first.refresh_token)).json()
+  travel(svc, hour)
+  service.asked()
+  service.answer = deny
+  t.match((await refresh(svc, 'web', first.refresh_token)).json(), { error: 'invalid_grant' })
+  t.strictSame(service.asked(), [], 'asks nothing about it')
+  service.answer = () => ({})
+  t.equal((await refresh(svc, 'web', second.refresh_token)).statusCode, 400, 'the family has ended')
+})
+
+t.test('uses up no code without an answer', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service)
+  const { email } = await svc.createUser()
+  for (const client of ['web', 'once']) {
+    const query = { ...request(client), redirect_uri: callback, scope: 'orders:read' }
+    const { code = '' } = response(await new Person(svc, email).allow(query))
+    service.answer = () => ({ status: 500, body: '' })
+    t.equal((await redeem(svc, client, code, { redirect_uri: callback })).statusCode, 503)
+    service.answer = () => ({})
+    t.equal((await redeem(svc, client, code, { redirect_uri: callback })).statusCode, 200, client)
+  }
+})
+
+t.test('lets nobody pass because too many ask at once', async (t) => {
+  const service = await startService(t)
+  const svc = await build(t, service, { on_failure: 'allow', timeout: '10s' })
+  const gate = Promise.withResolvers<void>()
+  service.answer = () => ({ body: JSON.stringify(deny()), after: gate.promise })
+  const asking = Array.from({ length: 260 }, () => token(svc, 'machine', { grant_type: 'client_credentials' }))
+  await until(() => service.questions.length >= 100)
+  gate.resolve()
+  const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
+  t.notOk(statuses.includes(200))
+  t.ok(statuses.includes(503))
+  t.equal(
+    (await token(svc, 'machine', { grant_type: 'client_credentials' })).statusCode,
+    400,
+    'and the hook still decides',
+  )
 })

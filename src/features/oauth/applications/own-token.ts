@@ -38,7 +38,7 @@ export async function signOwnToken(
     clientId,
     grant: signedIn ? 'session' : 'personal_access_token',
     scopes,
-    resources: [audience],
+    audience,
   })
   const jti = randomId()
   const [sub, iat, exp] = [String(user.id), Math.floor(issuedAt / 1000), Math.floor(expiresAt / 1000)]

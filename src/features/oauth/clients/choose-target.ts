@@ -112,6 +112,12 @@ export function checkGrantedResource(ctx: KoaContextWithOIDC, registry: Registry
     throw new errors.InvalidTarget(`The grant does not include the resource ${shown(resource)}.`)
 }
 
+/** Returns the audience of the access token that a request gets for a code or refresh token. */
+export function grantedAudience(ctx: KoaContextWithOIDC, registry: Registry, source: GrantSource): string {
+  const targets = registry.targets(ctx.oidc.client?.clientId)
+  return find(targets, resourceFor(ctx, targets, [source.resource ?? []].flat())).audience
+}
+
 /** Routes that ask the user for consent. */
 const asksUser: ReadonlySet<string> = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
 

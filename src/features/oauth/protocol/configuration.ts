@@ -1,4 +1,4 @@
-import type { ClientAuthMethod, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type { ClientAuthMethod, Configuration } from 'oidc-provider'
 import type { Cookies } from '../../../auth/access/cookies.ts'
 import type { User } from '../../../identity/user.ts'
 import { deriveSecret } from '../../../platform/crypto/keys.ts'
@@ -48,10 +48,6 @@ const interactionSeconds = 3_600
 
 const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
-
-/** The scopes that a request asks for, at most those of its code or refresh token. */
-const scopesOf = ({ oidc }: KoaContextWithOIDC, { scope = '' }: { scope?: string | undefined }): Iterable<string> =>
-  oidc.params?.scope ? oidc.requestParamScopes : scope.split(' ').filter((name) => name !== '')
 
 /** The library's complete configuration. */
 export function configurationOf(parts: ProtocolParts): Configuration {
@@ -106,11 +102,9 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     // `findAccount` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
-    findAccount: async (ctx, sub, source) => {
+    findAccount: async (ctx, sub) => {
       const user = /^\d{1,16}$/.test(sub) ? (knownUser(sub) ?? (await lookups.user(BigInt(sub)))) : null
       if (!user || user.disabled) return undefined
-      // The library looks the user up before it uses a refresh token up.
-      if (source && ctx.oidc.route === 'token') await decideToken(ctx, { user, scopes: scopesOf(ctx, source) })
       return {
         accountId: sub,
         claims: (use: string, _scope: string, asked?: object) => {
@@ -129,7 +123,11 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       if (registry.isDocument(token.clientId)) {
         await parts.documents.noteUse(token.clientId, registry.refreshTtl(token.clientId))
       }
-      if (token.kind === 'ClientCredentials') await decideToken(ctx, { user: null, scopes: token.scopes })
+      // Machines, and grants that use nothing up. Others have asked before.
+      if (config.hooks.before_token) {
+        const user = token.kind === 'ClientCredentials' ? null : await lookups.user(BigInt(token.accountId))
+        await decideToken(ctx, { user, scopes: token.scopes, audience: String(token.aud) })
+      }
       const claims =
         token.kind === 'ClientCredentials'
           ? { gty: 'client_credentials', workload: requestFactsOf(ctx.req).workload?.subject }

@@ -57,7 +57,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   if (signIn === 'second_factor') throw refused(secondFactorErrors({}).code?.[0])
 
   const { user } = signIn
-  await decideToken(ctx, { user, scopes })
+  await decideToken(ctx, { user, scopes, audience: target.audience })
   const accountId = String(user.id)
   const grant = newGrant(provider, { accountId, clientId: client.clientId })
   grantScopes(grant, scopes, [target])

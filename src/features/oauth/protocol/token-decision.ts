@@ -9,10 +9,11 @@ type Claims = Readonly<Record<string, unknown>>
 /** What the hook before_token answered to a request, by the context of the library. */
 const decided = new WeakMap<object, Claims>()
 
-/** A request for access tokens; `user` is null for a machine. */
+/** The access token that a request asks for; `user` is null for a machine. */
 interface Asked {
   user: User | null
   scopes: Iterable<string>
+  audience: string
 }
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -28,15 +29,10 @@ export async function decideToken(ctx: KoaContextWithOIDC, asked: Asked): Promis
   if (decided.has(ctx)) return
   const { client, params } = ctx.oidc
   const visit = visitOf(requestFactsOf(ctx.req).request)
+  const { user, scopes, audience } = asked
   try {
-    const claims = await visit.app.decisions.token(visit, {
-      user: asked.user,
-      clientId: client?.clientId ?? '',
-      grant: String(params?.grant_type),
-      scopes: [...asked.scopes],
-      resources: [params?.resource ?? []].flat().map(String),
-    })
-    decided.set(ctx, claims)
+    const facts = { user, clientId: client?.clientId ?? '', grant: String(params?.grant_type) }
+    decided.set(ctx, await visit.app.decisions.token(visit, { ...facts, scopes: [...scopes], audience }))
   } catch (error) {
     throw isDeniedByPolicy(error) ? new errors.CustomOIDCProviderError(codeOf(ctx, asked), error.message) : error
   }

@@ -86,7 +86,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const target = chooseTarget(targets, asked, resource)
-  await decideToken(ctx, { user, scopes: asked })
+  await decideToken(ctx, { user, scopes: asked, audience: target.audience })
   const delegated = rights
     ? await delegate(ctx, { app, client: registered, rights, target, user, subject, actor, scopes: asked })
     : // The agents of the subject token stay in a token for another client, so that the user can end them.

@@ -62,7 +62,7 @@ export const operationSections = {
         'All requests from one address. Counted over all replicas with Redis, by each replica without. null means no limit, because a proxy in front may do this better.',
     }),
   }),
-  outbound: section('Outbound requests to clients, identity providers and webhooks, and mail.', {
+  outbound: section('Outbound requests to clients, identity providers, webhooks and hooks, and mail.', {
     allow_private: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
       description:

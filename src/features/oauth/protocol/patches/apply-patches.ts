@@ -23,6 +23,7 @@ import { adaptLogout, type SendLogout } from './logout.ts'
 import { requirePushedRequests } from './pushed-requests.ts'
 import { settleScope } from './request-scope.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
+import { decideBeforeUse } from './token-decision.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
 /** Dependencies of the patches. */
@@ -57,6 +58,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
   checkResourcesFirst(provider, registry)
+  decideBeforeUse(provider, parts)
   addClaimsToIdTokens(provider, parts)
   settleScope(provider, config, registry)
   requirePushedRequests(provider)
