@@ -37,6 +37,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
       'resume remembered',
       'route limit',
       'verified address',
+      'accepted terms',
       'own preValidation',
       'recent password',
       'recent administrator',

@@ -58,7 +58,7 @@ const slices: Readonly<Record<string, Slice>> = {
     max: 11,
   },
   session: { words: /features\/session\//, max: maxFiles },
-  terms: { words: /features\/terms|accepted-terms|terms_not_accepted|termsPage/, max: 14 },
+  terms: { words: /features\/terms|accepted-terms|terms_not_accepted|termsPage/, max: 16 },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.

@@ -65,6 +65,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /svc/reset-password',
   // Social sign-in: browsers return from providers, and mobile apps submit their codes.
   'GET /auth/providers',
+  'GET /terms',
   'GET /auth/{provider}/redirect',
   'GET /auth/{provider}/callback',
   'POST /auth/{provider}/callback',
@@ -86,6 +87,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /oauth/link-provider',
   'POST /oauth/link-provider',
   'GET /oauth/verify-email',
+  'GET /oauth/terms',
   'POST /oauth/verify-email',
   'GET /oauth/register',
   'POST /oauth/register',

@@ -3303,7 +3303,7 @@ export interface components {
             recovery_code?: string | null;
             /** @description The version of the terms that the user accepts, after 422 with `terms_not_accepted`. */
             terms?: string | null;
-            /** @description From the response that required a second factor. Replaces all fields except `code` and `terms`. */
+            /** @description From the response that required a second factor or the terms. Replaces all fields except `code` and `terms`. */
             challenge?: string | null;
             credential?: components["schemas"]["PasskeyAssertion"];
             /** @description With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in. */
@@ -3635,8 +3635,10 @@ export interface components {
             nonce?: string | null;
             /** @description The name of the token. */
             device_name?: string | null;
-            /** @description From the response that required a second factor; replaces the other fields. */
+            /** @description From the response that required a second factor or the terms; replaces the other fields. */
             challenge?: string | null;
+            /** @description The version of the terms that the user accepts (`GET /terms`). */
+            terms?: string | null;
             /** @description With `challenge`: a recovery code, instead of `code`. */
             recovery_code?: string | null;
         };

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordAcceptance } from '../../identity/terms.ts'
 import type { User } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
+import type { Tx } from '../../platform/database/database.ts'
 import { HttpError, validationFailed } from '../../platform/errors.ts'
 import type { Step } from '../../platform/http/step.ts'
 import type { Caller } from './caller.ts'
@@ -34,8 +35,15 @@ const text = 'You must accept the current terms of service.'
 /** 403 for a session until its user accepts the terms. */
 export const termsNotAccepted = (): HttpError => new HttpError(403, 'terms_not_accepted', text)
 
-/** 422 for a sign-in of an app; the app sends the version that the user accepts in `terms`. */
-const termsMissing = (): HttpError => new HttpError(422, 'terms_not_accepted', text, { errors: { terms: [text] } })
+/** 422 for a sign-in of an app; the app sends the version that the user accepts in `terms`, perhaps with a challenge. */
+export const termsMissing = (challenge?: string): HttpError =>
+  new HttpError(422, 'terms_not_accepted', text, {
+    errors: { terms: [text] },
+    ...(challenge === undefined ? {} : { challenge }),
+  })
+
+export const isTermsMissing = (error: unknown): error is HttpError =>
+  error instanceof HttpError && error.code === 'terms_not_accepted'
 
 /** Throws 422 unless the field has the current version, if there is one. Returns the version to record. */
 export function acceptedVersion(
@@ -48,19 +56,27 @@ export function acceptedVersion(
   return terms.version
 }
 
-/** Throws 422 for the sign-in of an app unless the user has accepted the terms, or accepts them by this field. */
-export function requireTermsOf({ app }: Visit, user: User, field: string | null | undefined): void {
+/**
+ * Returns the version that this field of a sign-in accepts, to be recorded; null if the user has accepted the terms before.
+ * Throws 422 otherwise.
+ */
+export function termsToRecord({ app }: Visit, user: User, field: string | null | undefined): string | null {
   const config = app.config.current()
-  if (mustAcceptTerms(config, user) && field !== config.terms.version) throw termsMissing()
+  if (!mustAcceptTerms(config, user)) return null
+  if (field !== config.terms.version) throw termsMissing()
+  return config.terms.version
 }
 
-/** Records that the user accepts the current terms, if not before. Returns the user. */
-export async function acceptTerms({ app, origin }: Act, user: User): Promise<User> {
-  const { config, database } = app
-  const { version } = config.current().terms
-  if (version === null || !mustAcceptTerms(config.current(), user)) return user
-  const facts = { userId: user.id, version }
-  return (await database.transaction((tx) => recordAcceptance(database, tx, origin, facts))) ?? user
+/** Records that a user accepts a version. `check` tests, under the lock of the user, that the request still counts. */
+export async function acceptTerms(
+  { app, origin }: Act,
+  facts: { userId: number; version: string },
+  check: (tx: Tx) => Promise<unknown>,
+): Promise<User | null> {
+  return app.database.transaction(async (tx) => {
+    await check(tx)
+    return recordAcceptance(app.database, tx, origin, facts)
+  })
 }
 
 function requireTerms(request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {

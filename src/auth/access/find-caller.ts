@@ -133,10 +133,15 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     else done()
   }
 
-  /** Like `resume`, for guest routes: if the token was revoked meanwhile, or a hook gives no answer, continue as a guest. */
+  /**
+   * Like `resume`, for guest routes: if the token was revoked meanwhile, or a hook gives no answer, continue as a guest. A
+   * client that asks for an authorization must not take that for a user who signed out.
+   */
   const resumeGuest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void =>
     resume(request, reply, (error) => {
-      if (!is401(error) && !isUnanswered(error)) return done(error)
+      const { access } = request.routeOptions.config
+      const isForClient = access !== undefined && 'csrf' in access && access.csrf === 'entry'
+      if (!is401(error) && (isForClient || !isUnanswered(error))) return done(error)
       request.caller = null
       done()
     })

@@ -1,5 +1,8 @@
+import { lockAndCheckAccount } from '../../identity/lock.ts'
 import type { UserWithPassword } from '../../identity/users.ts'
-import { acceptTerms, requireTermsOf } from '../access/accepted-terms.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { unauthenticated } from '../../platform/errors.ts'
+import { acceptTerms, termsToRecord } from '../access/accepted-terms.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
@@ -49,12 +52,16 @@ export async function checkTokenSignIn(
   const { config, secondFactor } = visit.app
   if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
   // Before the code of the second factor, which works once.
-  requireTermsOf(visit, user, proof.terms)
+  const version = termsToRecord(visit, user, proof.terms)
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
   const amr = amrOf(usedSecondFactor ? { method, completes: codeMethod } : { method })
   const decide = () => visit.app.decisions.signIn(visit, { user, channel, method: method.name, amr, isNewAccount })
   if (!usedSecondFactor) await decide()
   else if (!(await secondFactor.check(visit, user, proof, channel, decide))) return 'second_factor'
-  const accepted = await acceptTerms(visit, user)
-  return { user: accepted, password, channel, usedSecondFactor, [checked]: true }
+  const account = { user, password }
+  const isTheirs = async (tx: Tx) => {
+    if (!(await lockAndCheckAccount(visit.app.database, tx, user.id, { account }))) throw unauthenticated()
+  }
+  const accepted = version === null ? null : await acceptTerms(visit, { userId: user.id, version }, isTheirs)
+  return { user: accepted ?? user, password, channel, usedSecondFactor, [checked]: true }
 }

@@ -4,6 +4,7 @@ import { findUserById } from '../../identity/users.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import { challengeExpired, HttpError } from '../../platform/errors.ts'
+import { isTermsMissing, termsMissing } from '../access/accepted-terms.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { useOnce } from '../access/used-once.ts'
 import type { Visit } from '../access/visit.ts'
@@ -41,6 +42,10 @@ interface PendingSignIn {
   channel: Channel
   /** How the user proved the first factor. */
   method: AuthenticationMethod
+  /** The version of the terms that the user accepts. */
+  terms: string | null
+  /** Whether it waits for the terms, and not for a second factor. */
+  isForTerms: boolean
   /** Unix milliseconds. */
   expiresAt: number
 }
@@ -49,7 +54,7 @@ interface PendingSignIn {
 export interface TokenSignIns {
   /**
    * Issues an API token after a first factor whose proof works once. Throws 422 with a challenge if a second factor is
-   * required and `proof` has none that is valid.
+   * required and `proof` has none that is valid, or if the user must accept the terms.
    */
   finish(visit: Visit, first: FirstFactor, deviceName: string, proof?: TokenSignInInput): Promise<IssuedToken>
   /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
@@ -75,7 +80,11 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
   const { clock, config, database, secondFactor } = app
   const cipher = deriveCipher(config.current().app.secret, 'token-challenge')
 
-  function challengeFor({ user, password, channel, method }: FirstFactor, deviceName: string): string {
+  function challengeFor(
+    { user, password, channel, method }: FirstFactor,
+    deviceName: string,
+    { terms = null, isForTerms }: { terms?: string | null | undefined; isForTerms: boolean },
+  ): string {
     const pending: PendingSignIn = {
       id: randomId(),
       userId: user.id,
@@ -83,6 +92,8 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
       deviceName,
       channel,
       method,
+      terms,
+      isForTerms,
       expiresAt: clock.now() + challengeTtl,
     }
     return cipher.encrypt(JSON.stringify(pending), context)
@@ -98,19 +109,33 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
   return {
     async finish(visit, first, deviceName, proof = {}) {
       const { channel, method, user } = first
-      const signIn = await checkTokenSignIn(visit, first, { channel, method, proof })
+      const signIn = await checkTokenSignIn(visit, first, { channel, method, proof }).catch((error) => {
+        // The proof works once, so the app continues with a challenge.
+        if (!isTermsMissing(error)) throw error
+        throw termsMissing(challengeFor(first, deviceName, { isForTerms: true }))
+      })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') {
-        throw secondFactorRefused(proof, challengeFor(first, deviceName))
+        throw secondFactorRefused(proof, challengeFor(first, deviceName, { terms: proof.terms, isForTerms: false }))
       }
       return { token: await issueForSignIn(visit, signIn, deviceName), user }
     },
 
-    async resume(visit, challenge, proof) {
-      const { id, userId, passwordFingerprint: mark, deviceName, channel, method, expiresAt } = pendingOf(challenge)
+    async resume(visit, challenge, given) {
+      const {
+        id,
+        userId,
+        passwordFingerprint: mark,
+        deviceName,
+        channel,
+        method,
+        expiresAt,
+        ...pending
+      } = pendingOf(challenge)
+      const proof = { ...given, terms: given.terms ?? pending.terms }
       const found = await findUserById(database, userId)
       if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw invalidChallenge()
-      if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
+      if (!pending.isForTerms && !secondFactor.isAskedOf(found.user)) throw invalidChallenge()
       const signIn = await checkTokenSignIn(visit, found, { channel, method, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') throw secondFactorRefused(proof)

@@ -6,6 +6,9 @@ const maxClaims = 2_048
 
 const maxMessage = 300
 
+/** The hook answered, but svc cannot use the answer. */
+export class UnusableAnswer extends Error {}
+
 interface Permission {
   deny?: undefined
   claims: Readonly<Record<string, unknown>>
@@ -57,13 +60,14 @@ export function answerReader(name: keyof Hooks, claims: readonly string[]): (sta
     if (name === 'before_sign_in' && isMapping(body) && body.require === 'second_factor') {
       return { claims: {}, requiresSecondFactor: true }
     }
-    if (status < 200 || status > 299) throw new Error(`The hook answered ${status}.`)
+    if (status < 200 || status > 299) throw new UnusableAnswer(`The hook answered ${status}.`)
     if (status === 204) return allowed
-    if (body === undefined) throw new Error('The answer of the hook is no JSON.')
-    if (!validate(body)) throw new Error(`The answer of the hook is invalid: ${problemOf(validate.errors ?? [])}`)
+    if (body === undefined) throw new UnusableAnswer('The answer of the hook is no JSON.')
+    if (!validate(body))
+      throw new UnusableAnswer(`The answer of the hook is invalid: ${problemOf(validate.errors ?? [])}`)
     const given = body.claims ?? {}
     if (Buffer.byteLength(JSON.stringify(given)) > maxClaims) {
-      throw new Error(`The claims in the answer of the hook are larger than ${maxClaims} bytes.`)
+      throw new UnusableAnswer(`The claims in the answer of the hook are larger than ${maxClaims} bytes.`)
     }
     return { claims: given, requiresSecondFactor: false }
   }

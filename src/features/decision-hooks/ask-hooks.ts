@@ -17,9 +17,6 @@ const defaultMessages: Record<HookName, string> = {
   before_token: 'The token was refused.',
 }
 
-/** When calls of a replaced hook have ended, in milliseconds: more than the maximum timeout. */
-const lastCall = 15_000
-
 /** Clients try again after this many seconds. */
 const retryAfter = 5
 
@@ -50,7 +47,7 @@ class OpenHooks {
     const settings = hooks[name]
     const known = this.#open.get(name)
     if (known && known.settings === settings && known.outbound === outbound) return known
-    this.#retire(known)
+    if (known) this.#app.background(async () => (await known.hook).close())
     this.#open.delete(name)
     const key = `hook:${name}`
     if (!settings) {
@@ -63,12 +60,6 @@ class OpenHooks {
     const opened = { settings, outbound, hook: import('./hook.ts').then(({ Hook }) => new Hook(parts)) }
     this.#open.set(name, opened)
     return opened
-  }
-
-  /** Closes the connections of a hook after its last call. */
-  #retire(known: OpenHook | undefined): void {
-    if (known)
-      this.#app.background(async () => void setTimeout(async () => (await known.hook).close(), lastCall).unref())
   }
 
   async close(): Promise<void> {

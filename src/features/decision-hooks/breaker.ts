@@ -1,4 +1,4 @@
-/** Failures in a row after which a hook is not called for a while, and how long, in milliseconds. */
+/** Calls without an answer in a row after which a hook is not called for a while, and how long, in milliseconds. */
 const maxFailures = 5
 const pause = 5_000
 

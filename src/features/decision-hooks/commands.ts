@@ -113,7 +113,9 @@ export const hookCommands = [
     summary: 'Ask the decision hooks a test question',
     details:
       'Sends each hook of the configuration, or the one that you name, a signed message with "test": true. Prints its decision and the time that it took. The exit code is 1 if a hook gives no valid answer.',
-    arguments: [{ name: 'hook', description: 'before_registration, before_sign_in or before_token' }],
+    arguments: [
+      { name: 'hook', description: 'One of before_registration, before_sign_in and before_token. By default all' },
+    ],
     options,
     run: test,
   }),

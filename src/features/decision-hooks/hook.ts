@@ -9,7 +9,7 @@ import { outboundFetch, SharedConnections, UnreachableAddress } from '../../plat
 import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.ts'
 import type { Tracing } from '../../platform/observability/tracing/tracing.ts'
 import { version } from '../../platform/version.ts'
-import { type Answer, answerReader } from './answer.ts'
+import { type Answer, answerReader, UnusableAnswer } from './answer.ts'
 import { Breaker } from './breaker.ts'
 import { TooManyQuestions } from './too-many-questions.ts'
 
@@ -43,6 +43,7 @@ export class Hook {
   readonly #breaker = new Breaker()
   readonly #queue = new FairQueue<Waiter>(maxWaiting)
   #calls = 0
+  #isClosing = false
 
   constructor(parts: HookParts) {
     const { name, settings, outbound, tracing } = parts
@@ -71,6 +72,7 @@ export class Hook {
       const next = this.#queue.take()
       if (next) next(null)
       else this.#calls--
+      if (this.#isClosing) this.close()
     }
   }
 
@@ -93,7 +95,9 @@ export class Hook {
       this.#breaker.succeeded()
       return answer
     } catch (error) {
-      this.#breaker.failed()
+      // Nobody waits for a prompt answer, and one user may cause bad ones.
+      if (error instanceof UnusableAnswer) this.#breaker.succeeded()
+      else this.#breaker.failed()
       throw error
     }
   }
@@ -103,8 +107,10 @@ export class Hook {
     return this.#call(data, { test: true })
   }
 
+  /** Closes the connections when no question waits for an answer any more. */
   close(): void {
-    this.#connections.close()
+    this.#isClosing = true
+    if (this.#calls === 0) this.#connections.close()
   }
 
   async #call(data: object, more: { test?: true } = {}): Promise<Answer> {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isTermsMissing } from '../../auth/access/accepted-terms.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { checkTokenSignIn } from '../../auth/sign-in/token-sign-in.ts'
@@ -83,7 +84,12 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       const { user, password, channel } = await register(visitOf(request), account)
       reply.code(201)
       if (!device_name) return { token: null, user }
-      const signIn = await checkTokenSignIn(visitOf(request), { user, password }, { channel, isNewAccount: true })
+      const facts = { channel, isNewAccount: true, proof: { terms: account.terms } }
+      const signIn = await checkTokenSignIn(visitOf(request), { user, password }, facts).catch((error) => {
+        // The terms changed meanwhile. The account exists.
+        if (isTermsMissing(error)) return 'terms'
+        throw error
+      })
       // A new account has no second factor, so only an unverified address refuses it.
       if (typeof signIn === 'string') return { token: null, user }
       return { token: await issueForSignIn(visitOf(request), signIn, device_name), user }

@@ -163,7 +163,9 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
         const isShown = isNavigation(request) && flow?.mode !== 'stateless'
-        if (isShown && (isRefusedSignIn(error) || isUnavailable(error))) {
+        if (isShown && isUnavailable(error))
+          return reply.redirect(failurePage(app.config.current(), flow, error.code), 302)
+        if (isShown && isRefusedSignIn(error)) {
           const target = failurePage(app.config.current(), flow, error.code)
           // Only pages of svc can show the reason.
           return target.startsWith('/') ? sendErrorPage(reply, error) : reply.redirect(target, 302)
@@ -258,7 +260,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
       if (body.challenge) return signIns.resume(visitOf(request), body.challenge, body)
       requireFields(body, ['code', 'device_name'])
       const first = await redeemMobile(visitOf(request), parts, provider, body.code ?? '', body)
-      return signIns.finish(visitOf(request), first, body.device_name ?? '')
+      return signIns.finish(visitOf(request), first, body.device_name ?? '', { terms: body.terms })
     },
   )
 

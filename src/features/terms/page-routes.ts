@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { acceptedVersion, acceptTerms, mustAcceptTerms } from '../../auth/access/accepted-terms.ts'
+import { acceptedVersion, mustAcceptTerms } from '../../auth/access/accepted-terms.ts'
 import { requireUser } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { accountHref } from '../../pages/account/account-pages.ts'
@@ -11,6 +11,7 @@ import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { uncheckedText } from '../../platform/http/fields.ts'
 import { returnTarget } from '../../platform/http/return-to.ts'
 import { Type } from '../../platform/json-schema.ts'
+import { accept } from './accept.ts'
 
 const FormBody = formOf('TermsForm', { return_to: returnField, version: 'The version that the user accepts.' })
 
@@ -55,8 +56,8 @@ const termsPages: FastifyPluginAsync = async (app) => {
       form: FormBody,
       async send(request, reply) {
         const config = app.config.current()
-        acceptedVersion(config, request.body.version, 'version')
-        await acceptTerms(visitOf(request), requireUser(request))
+        const version = acceptedVersion(config, request.body.version, 'version')
+        await accept(visitOf(request), requireUser(request).id, version)
         const target = returnTarget(config, request.body.return_to)
         await showDestination(reply, target)
         return redirectOn(reply, target)

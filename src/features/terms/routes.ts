@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { acceptedVersion, acceptTerms } from '../../auth/access/accepted-terms.ts'
+import { acceptedVersion } from '../../auth/access/accepted-terms.ts'
 import { requireUser } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { notFound } from '../../platform/errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../platform/http/empty-answer.ts'
 import { Type } from '../../platform/json-schema.ts'
+import { accept } from './accept.ts'
 
 const TermsAnswer = Type.Object(
   {
@@ -56,8 +57,8 @@ const terms: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const config = app.config.current()
-      acceptedVersion(config, request.body.version, 'version')
-      await acceptTerms(visitOf(request), requireUser(request))
+      const version = acceptedVersion(config, request.body.version, 'version')
+      await accept(visitOf(request), requireUser(request).id, version)
       return sendEmpty(reply, 200)
     },
   )

@@ -17,7 +17,7 @@ const LoginFields = Type.Object({
   recovery_code: nullableText('A recovery code, instead of `code`.'),
   terms: nullableText('The version of the terms that the user accepts, after 422 with `terms_not_accepted`.'),
   challenge: nullableText(
-    'From the response that required a second factor. Replaces all fields except `code` and `terms`.',
+    'From the response that required a second factor or the terms. Replaces all fields except `code` and `terms`.',
     {
       maxLength: 4_096,
     },

@@ -15,6 +15,8 @@ interface Question {
 interface Reply {
   status?: number
   body: string
+  /** Closes the connection instead. */
+  isDropped?: true
   /** What the answer waits for. */
   after?: Promise<unknown>
 }
@@ -49,8 +51,9 @@ export async function startService(t: Test): Promise<Service> {
     service.questions.push(question)
     service.headers.push(request.headers)
     const answer = service.answer(question)
-    const { status = 200, body: text, after } = isReply(answer) ? answer : { body: JSON.stringify(answer) }
+    const { status = 200, body: text, after, isDropped } = isReply(answer) ? answer : { body: JSON.stringify(answer) }
     await after
+    if (isDropped) return request.destroy()
     response.writeHead(status, { 'content-type': 'application/json' }).end(text)
   })
   server.on('connection', () => service.connections++)

@@ -4,7 +4,7 @@ import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { day } from '../../support/clock.ts'
 import { Device } from '../../support/device.ts'
-import { oauthSettings, passwordClient, post } from '../../support/oauth.ts'
+import { oauthSettings, passwordClient, post, request } from '../../support/oauth.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 import { stopTime } from '../../support/time.ts'
 import { enableTwoFactor } from '../../support/totp.ts'
@@ -171,7 +171,7 @@ t.test('refuses sign-ins with a passkey, and with a second factor only after it'
 
 t.test('asks again when a remembered browser comes back, and forgets it after a refusal', async (t) => {
   const service = await startService(t)
-  const svc = await build(t, service, { login: { trust_browser: '30d' } })
+  const svc = await build(t, service, { ...oauthSettings, login: { trust_browser: '30d' } })
   const user = await svc.createUser()
   const browser = svc.browser()
   await browser.signIn(user.email, undefined, { remember: true })
@@ -189,6 +189,9 @@ t.test('asks again when a remembered browser comes back, and forgets it after a 
   service.answer = () => ({ body: '', status: 500 })
   t.equal((await browser.get('/api/user')).statusCode, 503, 'without an answer')
   t.equal((await browser.get('/oauth/forgot-password', { accept: 'text/html' })).statusCode, 200, 'as a guest')
+  const silent = new URLSearchParams({ ...request('own', { scope: 'openid' }), prompt: 'none' })
+  const { statusCode } = await browser.get(`/oauth/authorize?${silent}`, { accept: 'text/html' })
+  t.equal(statusCode, 503, 'a client does not take it for a user who signed out')
   service.answer = () => ({})
   t.equal((await browser.get('/api/user')).statusCode, 200, 'a failure forgets nothing')
 
@@ -301,12 +304,11 @@ t.test('tells the first factor of an app that sends the second one later', async
   t.match(service.questions.at(-1)?.data, { method: 'email_code', amr: ['email', 'otp', 'mfa'] })
 })
 
-t.test('shows a page to people who return from a provider while the service does not answer', async (t) => {
+t.test('lets people who return from a provider start again while the service does not answer', async (t) => {
   const service = await startService(t)
   const svc = await buildSocial(t, { acme: { trust_email: true }, settings: hooked(service, { before_sign_in }) })
   service.answer = () => ({ body: '', status: 500 })
   const page = new Visitor(svc)
   const shown = await page.back(await page.allow(await page.begin('acme', { page: '1' }), 'grace'))
-  t.equal(shown.statusCode, 503)
-  t.match(shown.headers['content-type'], 'text/html')
+  t.strictSame(redirectOf(shown), [302, '/oauth/login?error=unavailable'])
 })

@@ -1,37 +1,13 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { parseConfig } from '../../../src/platform/config/load.ts'
 import { registration, strongPassword, visitor } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { Device } from '../../support/device.ts'
-import {
-  clients,
-  codeFlow,
-  oauthSettings,
-  Person,
-  passwordClient,
-  refresh,
-  request,
-  response,
-  token,
-} from '../../support/oauth.ts'
+import { Person, request, response } from '../../support/oauth.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 import { buildGuarded, navigation } from '../forward-auth/setup.ts'
 import { buildSocial, Visitor } from '../social/visitor.ts'
 
-const terms = (version: string) => ({ version, url: `https://example.com/terms/${version}` })
-const rate_limits = { register: null, login: null, mail: null }
-const settings = { ...oauthSettings, clients: [...clients, passwordClient], rate_limits }
-const text = 'You must accept the current terms of service.'
-const build = (t: Test, more: object = {}) =>
-  buildTestApp(t, { settings: { ...settings, terms: terms('2026-11'), ...more } })
-
-const change = (svc: TestApp, version: string | null) =>
-  svc.config.swap(testConfig({ ...settings, ...(version === null ? {} : { terms: terms(version) }) }).current())
-
-const acceptances = async ({ database }: TestApp) => {
-  const rows = await database.prisma.event.findMany({ where: { type: 'terms_accepted' }, orderBy: { id: 'asc' } })
-  return rows.map(({ data, userId }) => [Number(userId), JSON.parse(data).version])
-}
+import { acceptances, build, change, terms, text } from './setup.ts'
 
 t.test('registers only people who accept the current terms', async (t) => {
   const svc = await build(t)
@@ -170,35 +146,32 @@ t.test('asks before an authorization, which then continues', async (t) => {
   }
 })
 
-t.test('asks apps at sign-in, and leaves the tokens that exist alone', async (t) => {
-  const svc = await build(t, { terms: {} })
-  const user = await svc.createUser()
-  const api = await svc.createToken(user)
-  const tokens = await codeFlow(svc, new Person(svc, user.email), 'web', { scope: 'orders:read' })
-  change(svc, '2026-11')
-  t.equal((await svc.bearer(api, 'GET', '/api/user')).statusCode, 200)
-  t.equal((await svc.bearer(tokens.access_token, 'GET', '/api/user')).statusCode, 200)
-  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200)
-  t.equal(
-    (await svc.bearer(api, 'POST', '/user/terms', { version: '2026-11' })).statusCode,
-    401,
-    'only a session accepts',
-  )
+t.test('links no provider while the terms wait', async (t) => {
+  const svc = await buildSocial(t, { settings: { app: { frontend_url: 'http://localhost:8000' }, terms: terms('1') } })
+  const user = await svc.createUser({ email: 'unproven@example.com' })
+  const visitor = new Visitor(svc)
+  const back = await visitor.back(await visitor.allow(await visitor.begin('acme', { page: '1' }), 'unproven'))
+  t.equal(back.statusCode, 302)
+  const page = new ScriptlessBrowser(visitor.browser)
+  await page.send(String(back.headers.location), credentials(user.email))
+  t.equal((await visitor.browser.get('/oauth/personal-access-tokens')).statusCode, 403)
+  const shown = await page.open('/oauth/link-provider')
+  const token = /name="_token" value="([^"]+)"/.exec(shown.body)?.[1] ?? ''
+  await page.post('/oauth/link-provider', { decision: 'link', _token: token })
+  t.equal(await svc.database.prisma.socialAccount.count(), 0)
+})
 
-  const app = new Device(svc)
-  const refused = await app.token(credentials(user.email))
-  t.equal(refused.statusCode, 422)
-  t.strictSame(refused.json(), { message: text, code: 'terms_not_accepted', errors: { terms: [text] } })
-  t.equal((await app.token({ ...credentials(user.email), terms: '2026-10' })).statusCode, 422)
-  t.match((await app.token({ ...credentials(user.email, 'wrong'), terms: '2026-11' })).json(), {
-    code: 'invalid_credentials',
-  })
-  t.strictSame(await acceptances(svc), [], 'nothing is accepted without the password')
-  const fields = { grant_type: 'password', username: user.email, password: 'correct horse' }
-  t.strictSame((await token(svc, 'legacy', fields)).json(), { error: 'invalid_grant', error_description: text })
-  t.equal((await app.token({ ...credentials(user.email), terms: '2026-11' })).statusCode, 200)
-  t.strictSame(await acceptances(svc), [[user.id, '2026-11']])
-  t.equal((await app.token(credentials(user.email))).statusCode, 200, 'and never again')
+t.test('saves no consent after the terms have changed', async (t) => {
+  const svc = await build(t)
+  const { email } = await svc.createUser()
+  const ada = new Person(svc, email)
+  const query = request('web', { scope: 'openid orders:read' })
+  const asked = await ada.press(await ada.press(await ada.authorize(query), credentials(email)), { version: '2026-11' })
+  t.equal(asked.page, 'Authorize')
+  change(svc, '2027-01')
+  const held = await ada.press(asked, { decision: 'approve' })
+  t.equal(held.page, 'Terms of service')
+  t.equal(await svc.database.prisma.oauthConsent.count(), 0)
 })
 
 t.test('asks new users of an identity provider after the sign-in', async (t) => {

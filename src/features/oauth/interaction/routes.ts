@@ -119,7 +119,8 @@ const interactions: FastifyPluginAsyncTypebox = async (app) => {
         const result = { select_account: {} }
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, options), 303)
       }
-      if (asked !== 'consent' || !isTheirs(details, signedIn) || decision !== 'approve')
+      const mayAnswer = isTheirs(details, signedIn) && !mustAcceptTerms(app.config.current(), signedIn.user)
+      if (asked !== 'consent' || !mayAnswer || decision !== 'approve')
         return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
       if (registry.isDocument(clientId)) await requireUnblocked(provider, clientId)
       const scopes = scopesOf(details)

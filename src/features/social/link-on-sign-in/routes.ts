@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { mustAcceptTerms } from '../../../auth/access/accepted-terms.ts'
 import { useOnce } from '../../../auth/access/used-once.ts'
 import { mustVerifyAddress } from '../../../auth/access/verified-address.ts'
 import { visitOf } from '../../../auth/access/visit.ts'
@@ -64,7 +65,8 @@ const linkOnSignIn: FastifyPluginAsync = async (app) => {
     return Math.max(proof?.at ?? 0, passwordConfirmedAt ?? 0) >= provedAt ? user : withReturn(confirmPage, page)
   }
 
-  const mayLink = (user: User): boolean => !mustVerifyAddress(app.config.current(), user)
+  const mayLink = (user: User): boolean =>
+    !mustVerifyAddress(app.config.current(), user) && !mustAcceptTerms(app.config.current(), user)
 
   formPage(app, {
     path: linkPage,

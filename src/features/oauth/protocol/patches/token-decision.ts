@@ -20,8 +20,8 @@ interface DecisionParts {
 }
 
 /**
- * Asks the hook before_token after every check of the library, and before it uses up the code or refresh token, so that
- * the client can try again.
+ * Asks the hook before_token after the checks of the code or refresh token, and before the library uses it up, so that the
+ * client can try again.
  */
 export function decideBeforeUse(provider: Provider, { config, registry, lookups }: DecisionParts): void {
   async function decide(source: Source): Promise<void> {
