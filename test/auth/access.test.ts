@@ -78,7 +78,7 @@ function answersOf(path: string): number[] {
   // No API is configured.
   if (path.startsWith('/.well-known/oauth-protected-resource')) return [404]
   // Off by default.
-  if (path.includes('/email-code')) return [404]
+  if (path.includes('/email-code') || path === '/terms') return [404]
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
   // OAuth routes ask for a client first, and some of them require https.

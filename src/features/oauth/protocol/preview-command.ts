@@ -25,7 +25,7 @@ export const previewCommand = command({
   name: 'claims:preview',
   summary: 'Print what the tokens of a client would say about a user',
   details:
-    'Prints the claims of the ID token, of UserInfo, and of the access token for each audience, as JSON. Without those of the sign-in, such as auth_time and acr. Issues no token.',
+    'Prints the claims of the ID token, of UserInfo, and of the access token for each audience, as JSON. Without those of the sign-in, such as auth_time and acr, and of the hook before_token. Issues no token.',
   options,
   run: async ({ database, config, print, now }, { options: { client: id = '', email, id: userId, scope } }) => {
     const current = config.current()
