@@ -35,6 +35,7 @@ export {
   PasswordConfirmationRequiredError,
   RateLimitedError,
   SvcError,
+  TermsNotAcceptedError,
   TwoFactorRequiredError,
   UnauthorizedError,
   UnavailableError,

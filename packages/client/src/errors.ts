@@ -67,6 +67,21 @@ export class EmailUnverifiedError extends ForbiddenError {
   override name = 'EmailUnverifiedError'
 }
 
+/**
+ * 403 for a session, 422 for the sign-in of an app: the user must accept the terms of `GET /terms` first. Accept them with
+ * `POST /user/terms`, or with `terms` in the sign-in.
+ */
+export class TermsNotAcceptedError extends SvcError {
+  override name = 'TermsNotAcceptedError'
+  /** After a proof that works once: send it with `terms` to `POST /svc/token`. */
+  readonly challenge: string | undefined
+
+  constructor(facts: ErrorFacts) {
+    super(facts)
+    this.challenge = facts.challenge
+  }
+}
+
 /** 404: no such route or record, or the feature is disabled. */
 export class NotFoundError extends SvcError {
   override name = 'NotFoundError'
@@ -161,6 +176,7 @@ export function errorOf(status: number, headers: Headers, body: unknown): SvcErr
     headers,
   }
   if (status === 403 && facts.code === 'email_unverified') return new EmailUnverifiedError(facts)
+  if (facts.code === 'terms_not_accepted') return new TermsNotAcceptedError(facts)
   if (status === 422 && facts.challenge !== undefined) return new TwoFactorRequiredError(facts)
   return new (byStatus[status] ?? SvcError)(facts)
 }

@@ -9,6 +9,7 @@ import {
   createClient,
   PasswordConfirmationRequiredError,
   RateLimitedError,
+  TermsNotAcceptedError,
   UnauthorizedError,
   ValidationError,
 } from '../src/client.ts'
@@ -150,4 +151,21 @@ t.test('sets up a second factor and completes a sign-in with it', async (t) => {
   await svc.password.confirm(ada.password)
   await svc.twoFactor.disable()
   t.match(await svc.user(), { two_factor_enabled: false })
+})
+
+t.test('tells that the user must accept the terms, in a page and in an app', async (t) => {
+  const terms = { version: '2026-11', url: 'https://example.com/terms' }
+  const { url } = await startWithAda(t, {}, { terms })
+  const { svc } = pageClient(url)
+  await svc.login(ada)
+  const error = await svc.user().catch((error) => error)
+  t.type(error, TermsNotAcceptedError)
+  t.match(error, { status: 403, code: 'terms_not_accepted' })
+  const app = createClient({ baseUrl: url, token: null })
+  const held = await app.tokens.login({ ...ada, device_name: 'Phone' }).catch((error) => error)
+  t.type(held, TermsNotAcceptedError)
+  const { version } = await svc.request('GET', '/terms')
+  await svc.request('POST', '/user/terms', { body: { version } })
+  t.match(await svc.user(), { email: ada.email })
+  t.ok((await app.tokens.login({ ...ada, device_name: 'Phone' })).token)
 })
