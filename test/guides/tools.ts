@@ -8,6 +8,9 @@ import { buildInto, runTool, toolFolder } from '../support/tool-cache.ts'
 
 const guides = resolve(import.meta.dirname, '../../docs/guides')
 
+/** Python packages that the tests of docs/integrations need. */
+const packages = '../../test/integrations/requirements.txt'
+
 /** What each build reads. Python needs only its packages: the tests run the sources of the guide. */
 const sources = [
   'fastapi/requirements.txt',
@@ -15,6 +18,7 @@ const sources = [
   'mcp/requirements.txt',
   'go',
   'spring-boot',
+  packages,
 ].flatMap((path) => {
   const full = join(guides, path)
   if (!statSync(full).isDirectory()) return [full]
@@ -26,7 +30,7 @@ const folder = toolFolder('guides', sources)
 
 /** Paths of the built examples. */
 export interface GuideTools {
-  /** Python with the packages of the FastAPI, Django and MCP guides. */
+  /** Python with the packages of the FastAPI, Django and MCP guides, and of docs/integrations. */
   python: string
   /** The program of the Go guide. */
   go: string
@@ -55,7 +59,8 @@ if (import.meta.main && !guideTools()) {
 
 async function install(): Promise<void> {
   process.stderr.write('building the examples of the guides\n')
-  const requirements = ['fastapi', 'django', 'mcp'].flatMap((name) => ['-r', join(guides, name, 'requirements.txt')])
+  const lists = [...['fastapi', 'django', 'mcp'].map((name) => `${name}/requirements.txt`), packages]
+  const requirements = lists.flatMap((path) => ['-r', join(guides, path)])
   await buildInto(folder, async (work) => {
     cpSync(join(guides, 'spring-boot'), join(work, 'spring-boot'), { recursive: true })
     const goArgs = ['build', '-buildvcs=false', '-o', join(work, 'orders'), '.']
