@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { UserSchema } from '../src/identity/user-schema.ts'
 import { CurrentConfig } from '../src/platform/config/current.ts'
 import { parseConfig } from '../src/platform/config/load.ts'
+import type { Static } from '../src/platform/json-schema.ts'
 import { addAccessLog, createLogger } from '../src/platform/observability/logging.ts'
 
 const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))
@@ -19,12 +20,14 @@ app.decorate('config', new CurrentConfig(config))
 addAccessLog(app)
 
 const date = '2026-11-20T11:32:46.512000Z'
-const user = {
+const user: Static<typeof UserSchema> = {
   id: 4711,
   name: 'User 4711',
+  username: 'user-4711',
   email: 'user4711@example.com',
   email_verified_at: date,
   role: 'user',
+  groups: [],
   two_factor_enabled: false,
   created_at: date,
   updated_at: date,
