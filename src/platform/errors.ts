@@ -257,6 +257,10 @@ export const unavailable = (cause?: unknown, retryAfter = 1): HttpError =>
     cause,
   })
 
+/** Tests for an error of `unavailable`. An unavailable database has errors of its own. */
+export const isServiceUnavailable = (error: unknown): error is HttpError =>
+  error instanceof HttpError && error.code === 'unavailable'
+
 /** 422 with all messages by field; `message` is the first one and the count of the others. */
 export function validationFailed(errors: FieldErrors, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {
   const texts = Object.values(errors).flat()

@@ -23,13 +23,18 @@ export class SvcError extends Error {
   readonly errors: FieldErrors
   /** Headers of the response, if there was one. */
   readonly headers: Headers | undefined
+  /**
+   * After a sign-in whose proof works once: send it to `POST /svc/token` with the code of the second factor, or with `terms`.
+   */
+  readonly challenge: string | undefined
 
-  constructor({ status, code, message, errors, headers }: ErrorFacts, options?: ErrorOptions) {
+  constructor({ status, code, message, errors, headers, challenge }: ErrorFacts, options?: ErrorOptions) {
     super(message, options)
     this.status = status
     this.code = code
     this.errors = errors ?? {}
     this.headers = headers
+    this.challenge = challenge
   }
 
   /** The first message of a field, for a form. */
@@ -73,13 +78,6 @@ export class EmailUnverifiedError extends ForbiddenError {
  */
 export class TermsNotAcceptedError extends SvcError {
   override name = 'TermsNotAcceptedError'
-  /** After a proof that works once: send it with `terms` to `POST /svc/token`. */
-  readonly challenge: string | undefined
-
-  constructor(facts: ErrorFacts) {
-    super(facts)
-    this.challenge = facts.challenge
-  }
 }
 
 /** 404: no such route or record, or the feature is disabled. */
@@ -100,13 +98,6 @@ export class ValidationError extends SvcError {
 /** 422: a sign-in without a session requires `code` or `recovery_code` too. */
 export class TwoFactorRequiredError extends ValidationError {
   override name = 'TwoFactorRequiredError'
-  /** After a social sign-in: send it with the code to `POST /auth/{provider}/token`. */
-  readonly challenge: string | undefined
-
-  constructor(facts: ErrorFacts) {
-    super(facts)
-    this.challenge = facts.challenge
-  }
 }
 
 /** 423: the user must confirm the password, a passkey or a mailed code. Then repeat the request. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { HttpError, secondFactorMissing, unauthenticated } from '../../platform/errors.ts'
+import { HttpError, isServiceUnavailable, secondFactorMissing, unauthenticated } from '../../platform/errors.ts'
 import { logAdvice } from '../../platform/http/advice.ts'
 import { only, type Step, type StepHook } from '../../platform/http/step.ts'
 import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './bearer-token.ts'
@@ -44,9 +44,6 @@ interface CallerParts {
   /** Returns the browser of a valid remember-me cookie, or null. */
   findRemembered: (visit: Visit) => Promise<Remembered | null>
 }
-
-/** Tests for the 503 of svc itself, not for an error of the database. */
-const isUnanswered = (error: unknown): boolean => error instanceof HttpError && error.code === 'unavailable'
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
@@ -141,7 +138,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     resume(request, reply, (error) => {
       const { access } = request.routeOptions.config
       const isForClient = access !== undefined && 'csrf' in access && access.csrf === 'entry'
-      if (!is401(error) && (isForClient || !isUnanswered(error))) return done(error)
+      if (!is401(error) && (isForClient || !isServiceUnavailable(error))) return done(error)
       request.caller = null
       done()
     })

@@ -3,7 +3,7 @@ import { HttpError } from '../../platform/errors.ts'
 import type { Act, Visit } from '../access/visit.ts'
 import type { Channel } from './channel.ts'
 
-/** The account that somebody asks for, before it exists. */
+/** A requested account, before svc creates it. */
 export interface AskedAccount {
   name: string
   email: string
@@ -46,8 +46,8 @@ export interface AskedToken {
 }
 
 /**
- * Asks the services of the operator before svc decides. A refusal throws 422, or 403 for a token, with the code `denied_by_policy`. Without an
- * answer, `on_failure: deny` throws 503.
+ * Asks the services of the operator before svc decides. A refusal throws 422, or 403 for a token, with the code
+ * `denied_by_policy`. Without an answer, `on_failure: deny` throws 503.
  */
 export interface Decisions {
   registration(visit: Visit, account: AskedAccount): Promise<void>
@@ -83,10 +83,6 @@ const noFactor = 'This sign-in needs a second factor, and your account has none.
 /** 422 for a user who must prove a second factor and has none. */
 export const secondFactorDemanded = (): HttpError =>
   new HttpError(422, 'second_factor_required', noFactor, { errors: { email: [noFactor] } })
-
-/** Tests for the 503 without an answer of a hook. */
-export const isUnavailable = (error: unknown): error is HttpError =>
-  error instanceof HttpError && error.code === 'unavailable'
 
 const refusals: readonly string[] = ['denied_by_policy', 'second_factor_required', 'terms_not_accepted']
 

@@ -244,8 +244,8 @@ export class RememberTokens {
   }
 
   /**
-   * Asks the hook before_sign_in, once for parallel requests of an address. A remembered browser has proved no second factor. After a
-   * refusal it is forgotten, so that it does not ask again with each request.
+   * Asks the hook before_sign_in, once for parallel requests from one address. A remembered browser has proved no second
+   * factor. svc forgets a refused browser, so that it does not ask about each of its requests.
    */
   async #decide(visit: Visit, id: bigint, user: User): Promise<'allowed' | 'refused'> {
     const key = `${id} ${visit.address}`

@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv'
 import type { Config } from '../../platform/config/schema.ts'
+import { isMapping } from '../../platform/config/walk.ts'
 
 /** Maximum size of the claims of one answer as JSON, in bytes, because they travel in each request to an API. */
 const maxClaims = 2_048
@@ -20,9 +21,6 @@ export type Answer = Permission | { deny: { message: string | null } }
 
 export const allowed: Permission = { claims: {}, requiresSecondFactor: false }
 
-/** What a hook may answer besides `{}` and `deny`. */
-type Hooks = Config['hooks']
-
 interface Allowing {
   claims?: Record<string, unknown>
 }
@@ -34,7 +32,7 @@ const claim = {
 
 const ajv = new Ajv({ strict: false, strictNumbers: true })
 
-const schemaOf = (name: keyof Hooks, claims: readonly string[]) => ({
+const schemaOf = (name: keyof Config['hooks'], claims: readonly string[]) => ({
   type: 'object',
   properties: {
     deny: { enum: [null, false] },
@@ -50,7 +48,10 @@ const schemaOf = (name: keyof Hooks, claims: readonly string[]) => ({
 })
 
 /** Reads the answers of a hook. An invalid answer throws, unless it refuses or requires a factor, which always counts. */
-export function answerReader(name: keyof Hooks, claims: readonly string[]): (status: number, text: string) => Answer {
+export function answerReader(
+  name: keyof Config['hooks'],
+  claims: readonly string[],
+): (status: number, text: string) => Answer {
   const validate = ajv.compile<Allowing>(schemaOf(name, claims))
   return (status, text) => {
     const body = parsed(text)
@@ -62,7 +63,7 @@ export function answerReader(name: keyof Hooks, claims: readonly string[]): (sta
     }
     if (status < 200 || status > 299) throw new UnusableAnswer(`The hook answered ${status}.`)
     if (status === 204) return allowed
-    if (body === undefined) throw new UnusableAnswer('The answer of the hook is no JSON.')
+    if (body === undefined) throw new UnusableAnswer('The answer of the hook is not JSON.')
     if (!validate(body))
       throw new UnusableAnswer(`The answer of the hook is invalid: ${problemOf(validate.errors ?? [])}`)
     const given = body.claims ?? {}
@@ -73,10 +74,7 @@ export function answerReader(name: keyof Hooks, claims: readonly string[]): (sta
   }
 }
 
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Returns the body, or undefined if it is no JSON. */
+/** Returns the body, or undefined if it is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,8 +1,8 @@
-/** Calls without an answer in a row after which a hook is not called for a while, and how long, in milliseconds. */
+/** After `maxFailures` calls in a row without an answer, svc does not call the hook for `pause` milliseconds. */
 const maxFailures = 5
 const pause = 5_000
 
-/** Stops the calls of a hook that does not work, so that users do not wait for each timeout. Then one call at a time tries it. */
+/** Pauses the calls of a hook that does not answer, so that users do not wait for each timeout. Then one call at a time tries it. */
 export class Breaker {
   #failures = 0
   /** Monotonic milliseconds. */

@@ -5,7 +5,7 @@ import {
   type CommandOptions,
   command,
 } from '../../contract/command.ts'
-import { printRows } from '../../contract/command-output.ts'
+import { jsonOption, printRows } from '../../contract/command-output.ts'
 import { type EventContext, systemOrigin } from '../../identity/events.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
 import { findUserByEmail } from '../../identity/users.ts'
@@ -19,7 +19,7 @@ const names: readonly HookName[] = ['before_registration', 'before_sign_in', 'be
 
 const options = {
   email: { value: 'address', description: 'Ask about this user instead of an example' },
-  json: { description: 'Print JSON, one object per line. The default if the output is not a terminal' },
+  json: jsonOption,
 } as const satisfies CommandOptions
 
 const exampleUser = (now: number): User => ({
@@ -76,7 +76,7 @@ async function test(context: CommandContext, input: CommandInput<typeof options>
   const given = input.arguments
   const { hooks, outbound } = config.current()
   const unknown = given.find((name) => !names.some((one) => one === name))
-  if (unknown !== undefined) throw new CommandError(`${unknown} is no hook. The hooks are: ${names.join(', ')}.`)
+  if (unknown !== undefined) throw new CommandError(`${unknown} is not a hook. The hooks are: ${names.join(', ')}.`)
   const missing = names.find((name) => given.includes(name) && !hooks[name])
   if (missing) throw new CommandError(`The configuration has no hook hooks.${missing}.`)
   const wanted = names.filter((name) => hooks[name] && (given.length === 0 || given.includes(name)))

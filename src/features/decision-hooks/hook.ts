@@ -95,7 +95,7 @@ export class Hook {
       this.#breaker.succeeded()
       return answer
     } catch (error) {
-      // Nobody waits for a prompt answer, and one user may cause bad ones.
+      // A quick but wrong answer delays nobody, and the requests of one user may cause it.
       if (error instanceof UnusableAnswer) this.#breaker.succeeded()
       else this.#breaker.failed()
       throw error

@@ -1,2 +1,2 @@
-/** svc itself has no room for another question: neither an answer nor a failure of the hook. */
+/** Too many questions wait for the hook. That is neither an answer nor a failure of the hook. */
 export class TooManyQuestions extends Error {}

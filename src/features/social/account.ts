@@ -45,7 +45,8 @@ class RegistrationUndecided extends Error {}
 export async function openAccount(visit: Visit, facts: SignInFacts): Promise<Opened> {
   const open = (asked: SignInFacts) => retryOnChange(visit.app.database, (tx) => decideAndApply(visit, tx, asked))
   try {
-    return await open(facts)
+    // Without the hook, the first transaction may create the account.
+    return await open({ ...facts, mayRegister: !visit.app.config.current().hooks.before_registration })
   } catch (error) {
     if (!(error instanceof RegistrationUndecided)) throw error
     const { identity, provider } = facts

@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { eventContext, visitOf } from '../../auth/access/visit.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
-import { isRefusedSignIn, isUnavailable } from '../../auth/sign-in/decisions.ts'
+import { isRefusedSignIn } from '../../auth/sign-in/decisions.ts'
 import { markConfirmed } from '../../auth/sign-in/recent-password.ts'
 import { openTokenSignIns } from '../../auth/tokens/sign-in.ts'
 import { recordEvents } from '../../identity/events.ts'
 import { startPage } from '../../pages/links.ts'
 import { sendErrorPage } from '../../pages/pages.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
-import { notFound } from '../../platform/errors.ts'
+import { isServiceUnavailable, notFound } from '../../platform/errors.ts'
 import { formType } from '../../platform/http/bodies.ts'
 import { isNavigation } from '../../platform/http/navigation.ts'
 import { Type } from '../../platform/json-schema.ts'
@@ -163,7 +163,7 @@ const social: FastifyPluginAsyncTypebox = async (app) => {
         return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
         const isShown = isNavigation(request) && flow?.mode !== 'stateless'
-        if (isShown && isUnavailable(error))
+        if (isShown && isServiceUnavailable(error))
           return reply.redirect(failurePage(app.config.current(), flow, error.code), 302)
         if (isShown && isRefusedSignIn(error)) {
           const target = failurePage(app.config.current(), flow, error.code)

@@ -46,8 +46,8 @@ t.test('accepts no other answer', async (t) => {
   const wrong: [typeof ofToken, number, string, RegExp][] = [
     [ofToken, 500, '{}', /answered 500/],
     [ofToken, 302, '{}', /answered 302/],
-    [ofToken, 200, '', /no JSON/],
-    [ofToken, 200, '<html>', /no JSON/],
+    [ofToken, 200, '', /not JSON/],
+    [ofToken, 200, '<html>', /not JSON/],
     [ofToken, 200, 'null', /must be object/],
     [ofToken, 200, '[]', /must be object/],
     [ofToken, 200, '"deny"', /must be object/],

@@ -142,7 +142,7 @@ t.test('tests the hooks of the configuration by command', async (t) => {
   await t.rejects(runCommandOn(svc, 'hook:test', 'before_token'), /Without a valid answer: before_token/)
   await t.rejects(
     runCommandOn(svc, 'hook:test', 'before_logout'),
-    /before_logout is no hook. The hooks are: before_reg/,
+    /before_logout is not a hook. The hooks are: before_reg/,
   )
   await t.rejects(runCommandOn(svc, 'hook:test', '--email=nobody@example.com'), /No user has the address/)
   const none = await buildTestApp(t)

@@ -249,7 +249,7 @@ t.test('uses up no code without an answer', async (t) => {
   }
 })
 
-t.test('lets nobody pass because too many ask at once', async (t) => {
+t.test('issues no token without an answer when too many requests arrive at once', async (t) => {
   const service = await startService(t)
   const svc = await build(t, service, { on_failure: 'allow', timeout: '10s' })
   const gate = Promise.withResolvers<void>()

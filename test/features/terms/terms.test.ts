@@ -1,6 +1,7 @@
 import t from 'tap'
 import { parseConfig } from '../../../src/platform/config/load.ts'
 import { registration, strongPassword, visitor } from '../../support/accounts.ts'
+import { runCommandOn } from '../../support/command.ts'
 import { Device } from '../../support/device.ts'
 import { Person, request, response } from '../../support/oauth.ts'
 import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
@@ -95,6 +96,19 @@ t.test('keeps the terms with other changes of the profile', async (t) => {
   t.equal((await browser.get('/api/user')).statusCode, 200)
   await browser.put('/user/profile-information', { ...profile, terms: [] })
   t.equal((await browser.get('/api/user')).statusCode, 200, 'a field of this name changes nothing')
+})
+
+t.test('keeps the latest fifty versions, which operators can list', async (t) => {
+  const svc = await build(t)
+  const user = await svc.createUser()
+  const before = Array.from({ length: 60 }, (_, n) => ({ version: `v${n}`, accepted_at: '2026-01-01T00:00:00.000Z' }))
+  await svc.database.prisma.user.updateMany({ data: { attributes: JSON.stringify({ terms: before }) } })
+  const browser = svc.browser()
+  await browser.signIn(user.email)
+  await browser.post('/user/terms', { version: '2026-11' })
+  const [listed = '{}'] = await runCommandOn(svc, 'user:list')
+  const versions = JSON.parse(listed).terms.map(({ version }: { version: string }) => version)
+  t.strictSame([versions.length, versions[0], versions.at(-1)], [50, 'v11', '2026-11'])
 })
 
 t.test('asks on a page, and returns to where the user came from', async (t) => {

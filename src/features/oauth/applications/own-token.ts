@@ -25,7 +25,10 @@ interface OwnToken {
   expiresAt: number
 }
 
-/** Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068). Asks the hook before_token. */
+/**
+ * Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068), after asking the
+ * hook before_token.
+ */
 export async function signOwnToken(
   visit: Visit,
   key: PrivateJwk,

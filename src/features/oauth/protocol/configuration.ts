@@ -25,7 +25,7 @@ import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { knownUser } from './read-ahead.ts'
 import { SigningKey } from './signing-key.ts'
-import { decidedClaims, decideToken } from './token-decision.ts'
+import { decidedClaims, decideToken, isTokenDecided } from './token-decision.ts'
 import { userClaims } from './user-claims.ts'
 
 export interface ProtocolParts extends AdapterParts {
@@ -124,7 +124,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
         await parts.documents.noteUse(token.clientId, registry.refreshTtl(token.clientId))
       }
       // Machines, and grants that use nothing up. Others have asked before.
-      if (config.hooks.before_token) {
+      if (config.hooks.before_token && !isTokenDecided(ctx)) {
         const user = token.kind === 'ClientCredentials' ? null : await lookups.user(BigInt(token.accountId))
         await decideToken(ctx, { user, scopes: token.scopes, audience: String(token.aud) })
       }

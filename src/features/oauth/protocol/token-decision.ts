@@ -38,5 +38,8 @@ export async function decideToken(ctx: KoaContextWithOIDC, asked: Asked): Promis
   }
 }
 
+/** Tests whether the hook has answered to this request. */
+export const isTokenDecided = (ctx: object): boolean => decided.has(ctx)
+
 /** The claims that the hook adds to the tokens of this request. */
 export const decidedClaims = (ctx: object | undefined): Claims => (ctx && decided.get(ctx)) ?? {}

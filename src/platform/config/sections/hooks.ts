@@ -32,7 +32,7 @@ export const hookSections = {
     'HTTP services of yours that svc asks before it decides. They can refuse, but they never change who a user is. docs/hooks.md describes requests and answers.',
     {
       before_registration: decided(
-        'somebody creates an account: by form, API, invitation or another service. Accounts that administrators create are not asked about',
+        'a person creates an account: on a page, through the API, by invitation or through a provider. Not for accounts that administrators create',
       ),
       before_sign_in: decided(
         'a sign-in begins a session or issues an API token. svc asks when the user has proved everything that svc itself requires',
