@@ -113,6 +113,11 @@ t.test('manages groups and members in the admin API', async (t) => {
     missing.map(({ statusCode }) => statusCode),
     missing.map(() => 404),
   )
+  for (const query of ['limit=0', 'limit=x', 'after=x', 'after=-1']) {
+    const refused = await call('GET', `/groups/on-call/members?${query}`)
+    t.equal(refused.statusCode, 422, query)
+    t.hasOwnProps(refused.json().errors, [query.split('=')[0]])
+  }
   t.equal((await call('DELETE', '/groups/staff')).statusCode, 422)
   t.equal((await call('DELETE', '/groups/on-call')).statusCode, 204)
   t.strictSame(await groupsOf(svc, bob.id), [])
