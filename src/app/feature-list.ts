@@ -7,6 +7,7 @@ import { apiDescriptionFeature } from '../features/api-description/feature.ts'
 import { appLinksFeature } from '../features/app-links/feature.ts'
 import { assetsFeature } from '../features/assets/feature.ts'
 import { decisionHookFeature } from '../features/decision-hooks/feature.ts'
+import { decisionLogFeature } from '../features/decision-log/feature.ts'
 import { diagnoseFeature } from '../features/diagnose/feature.ts'
 import { emailChangeFeature } from '../features/email-change/feature.ts'
 import { emailCodeFeature } from '../features/email-code/feature.ts'
@@ -70,6 +71,7 @@ export const features: readonly Feature[] = [
   tokenFeature,
   webhookFeature,
   decisionHookFeature,
+  decisionLogFeature,
   eventExportFeature,
   homeFeature,
   languageFeature,

@@ -7,6 +7,7 @@ import { importCommands } from '../tools/maintenance/laravel/command.ts'
 import { testServerCommands } from '../tools/test-server/command.ts'
 import { configCommands } from './config-commands.ts'
 import { guardCommands } from './guard-command.ts'
+import { planCommands } from './plan/command.ts'
 
 const ofFeatures = await Promise.all(features.map(({ commands }) => commands?.() ?? []))
 
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   ...ofFeatures.flat(),
   ...guardCommands,
   ...configCommands,
+  ...planCommands,
   ...dataCommands,
   ...importCommands,
   ...doctorCommands,

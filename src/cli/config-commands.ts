@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import {
   CommandError,
   type CommandInput,
@@ -8,16 +7,13 @@ import {
 } from '../contract/command.ts'
 import { jsonOption, printRows } from '../contract/command-output.ts'
 import { type Change, changesBetween } from '../platform/config/changes.ts'
-import { configPath, type Loaded, loadConfig, runDirectory } from '../platform/config/load.ts'
+import { configPath, loadConfig, runDirectory } from '../platform/config/load.ts'
 import { nextConfig } from '../platform/config/next.ts'
-import type { Settings } from '../platform/config/schema.ts'
 import { type ShownValue, shownValues } from '../platform/config/shown.ts'
-import { findSnapshot, withoutSecrets } from '../platform/database/config-snapshot.ts'
-import { openDatabase } from '../platform/database/database.ts'
 import { forTerminal } from '../platform/observability/terminal.ts'
-import { loadSettings } from '../process/boot.ts'
 import { reloadServers, type ServerAnswer } from '../process/control/client.ts'
 import { RunDirectory } from '../process/control/run-directory.ts'
+import { againstOption, baseOf, ofFile } from './base-configuration.ts'
 import { findingsInData } from './check-data.ts'
 
 const checkOptions = {
@@ -37,47 +33,11 @@ async function check(
   print('The stored data fits.')
 }
 
-/** Configuration to compare with. */
-interface Base {
-  name: string
-  settings: Settings
-}
-
-/** Returns the configuration that a server last saved in the database. */
-async function activeConfiguration(): Promise<Base> {
-  const { config } = loadSettings()
-  const { app, database: where } = config.current()
-  const never = 'No server has saved its configuration in this database yet. Compare with a file: --against=<file>.'
-  if (where.file !== null && !existsSync(where.file)) throw new CommandError(never)
-  const database = await openDatabase({ ...where, file: where.file ?? undefined })
-  try {
-    const found = await findSnapshot(database, app.secret)
-    if (!found) throw new CommandError(never)
-    if (!found.settings) {
-      throw new CommandError(
-        'The active configuration was saved with another app.secret. Compare with a file: --against=<file>.',
-      )
-    }
-    return { name: `the configuration active since ${found.appliedAt.toISOString()}`, settings: found.settings }
-  } finally {
-    await database.close()
-  }
-}
-
-function ofFile(file: string | undefined): Base & Pick<Loaded, 'placeOf'> {
-  const loaded = loadConfig({ file })
-  return {
-    name: loaded.file ?? 'no file (all defaults)',
-    settings: withoutSecrets(loaded.settings),
-    placeOf: loaded.placeOf,
-  }
-}
-
 const lineOf = ({ key, what, reload, shown }: Change): string =>
   `  ${reload.padEnd(7)}  ${key}: ${shown ? `${shown.before} → ${shown.after}` : what}`
 
 const diffOptions = {
-  against: { value: 'file', description: 'Compare with this file instead of the active configuration' },
+  ...againstOption,
   'exit-code': { description: 'Exit with 1 if there are differences' },
 } as const satisfies CommandOptions
 
@@ -86,8 +46,7 @@ async function diff(
   { arguments: [file], options }: CommandInput<typeof diffOptions>,
 ): Promise<void> {
   const candidate = ofFile(file)
-  const { against } = options
-  const base = against === undefined ? await activeConfiguration() : ofFile(against)
+  const base = await baseOf(options.against)
   const changes = changesBetween(base.settings, candidate.settings)
   if (changes.length === 0) {
     print(`${candidate.name} is identical to ${base.name}.`)

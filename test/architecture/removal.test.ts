@@ -25,6 +25,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },
   'decision-hooks': { words: /decision-hooks|\bhooks\.before|config\/sections\/hooks/, max: maxFiles },
+  'decision-log': { words: /decision-log|decisionLog|audit\.decisions/, max: maxFiles },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
   'email-change': { max: 13 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
@@ -39,7 +40,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
   // admin API and its rules have personal access tokens, clients and keys. `secret:check` counts its rows.
   // The configuration that `svc init` writes names its documentation.
-  oauth: { words: /oauth|oidc|openid/i, max: 68 },
+  oauth: { words: /oauth|oidc|openid/i, max: 70 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
   // Administrators see them. The import from Laravel lists them.
   passkeys: { words: /passkey|webauthn/i, max: 15 },
@@ -54,8 +55,8 @@ const slices: Readonly<Record<string, Slice>> = {
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups
-    // and the fields that a provider gives are checked with the others.
-    max: 11,
+    // and the fields that a provider gives are checked with the others. A plan says which provider changes.
+    max: 12,
   },
   session: { words: /features\/session\//, max: maxFiles },
   terms: { words: /features\/terms|accepted-terms|terms_not_accepted|termsPage/, max: 16 },
@@ -92,8 +93,8 @@ function filesToChange(slice: string): string[] {
     files
       .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `platform/config/sections/${slice}.ts`)
       .filter(({ text }) => words.test(text))
-      // The import from Laravel counts once, because it could be removed as a whole.
-      .map(({ file }) => file.replace(/^(tools\/maintenance\/laravel)\/.*/, '$1'))
+      // The import from Laravel and the plan each count once, because they could be removed as a whole.
+      .map(({ file }) => file.replace(/^(tools\/maintenance\/laravel|cli\/plan)\/.*/, '$1'))
       .filter((file, index, all) => all.indexOf(file) === index)
   )
 }

@@ -18,6 +18,14 @@ interface Credential {
   cant(ability: string): boolean
 }
 
+/** Claims of a JWT about its audience and the sign-in of its user (RFC 9068 section 2.2). */
+export interface TokenSignIn {
+  aud: string
+  acr?: string
+  /** Unix seconds. */
+  auth_time?: number
+}
+
 /** The caller of a bearer or DPoP token. */
 export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
@@ -25,6 +33,8 @@ export interface TokenCaller extends Credential {
   readonly name: string | null
   /** Client of a JWT. */
   readonly clientId?: string
+  /** The sign-in of a JWT. */
+  readonly signIn?: TokenSignIn
   /** Who acts for the user (RFC 8693 section 4.1): the client_id of an agent, or the id of a user. */
   readonly actor?: string
   /** Claims of a token that an API gets in place of this one. */

@@ -13,11 +13,13 @@ import { checkRequirements, type SessionProof } from './requirements.ts'
 import { type Rule, ruleFor } from './rules.ts'
 import { isUnsafe, mayUseSession } from './session-use.ts'
 
-interface Question {
+export interface Question {
   original: OriginalRequest
   /** Loads `request.session`. */
   readSession: () => Promise<void>
   ruleName: string | undefined
+  /** Receives null before the guard looks for the caller, and what it found. */
+  note?: (found: Authenticated | null) => void
 }
 
 /** A caller, and what its session proves. */
@@ -34,18 +36,18 @@ export interface Verdict {
   api: Config['apis'][string] | null
 }
 
+/** Throws 400 if the client sent the rule's name in its query. Some proxies append that query to the guard's URL. */
+export function refuseRuleOfClient({ query }: OriginalRequest, ruleName: string | undefined): void {
+  if (ruleName === undefined || !query.getAll('rule').includes(ruleName)) return
+  throw new HttpError(400, 'invalid_original_request', 'The proxy must not send the query of the client to the guard.')
+}
+
 /** Decides about the request of a proxy. Throws the error of the response if the rules reject it. */
 export async function decide(request: FastifyRequest, question: Question): Promise<Verdict> {
   const { original, ruleName } = question
   const { server: app } = request
   const config = app.config.current()
   const { guard } = config
-  if (ruleName !== undefined && isChosenByClient(original, ruleName))
-    throw new HttpError(
-      400,
-      'invalid_original_request',
-      'The proxy must not send the query of the client to the guard.',
-    )
   const rule = ruleFor(original, () => clientAddress(request), guard.rules, ruleName)
   const access = rule?.access ?? guard.default
   request.log.debug(
@@ -59,7 +61,13 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     },
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
-  const caller = await admit({ rule, access, config }, () => authenticate(request, question, rule), app.clock.now())
+  const find = async () => {
+    question.note?.(null)
+    const found = await authenticate(request, question, rule)
+    question.note?.(found)
+    return found
+  }
+  const caller = await admit({ rule, access, config }, find, app.clock.now())
   return { caller, api: apiOf(rule, config) }
 }
 
@@ -89,10 +97,6 @@ export async function admit(
 /** Returns the API in `audience` of a rule, or null. The rule accepts tokens of that API, and the API gets tokens of svc. */
 export const apiOf = (rule: Rule | null, { apis }: Config): Config['apis'][string] | null =>
   rule?.audience ? (apis[rule.audience] ?? null) : null
-
-/** Tests whether the client sent the rule's name in its query. Some proxies append that query to the guard's URL. */
-const isChosenByClient = ({ query }: OriginalRequest, ruleName: string): boolean =>
-  query.getAll('rule').includes(ruleName)
 
 async function authenticate(
   request: FastifyRequest,

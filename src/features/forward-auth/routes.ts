@@ -6,9 +6,10 @@ import { clientAddress } from '../../platform/http/client-address.ts'
 import { answerOf } from '../../platform/http/error-handler.ts'
 import { type Static, Type } from '../../platform/json-schema.ts'
 import { callerHeaders } from './caller-headers.ts'
-import { decide, type Verdict } from './decision.ts'
+import { refuseRuleOfClient, type Verdict } from './decision.ts'
 import { type OriginalRequest, originalRequest, untrustedPeer } from './original-request.ts'
 import { PhantomTokens } from './phantom-tokens.ts'
+import { decideAndRecord } from './recorded-decision.ts'
 import { signInLocation } from './sign-in-location.ts'
 
 const methods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -51,8 +52,9 @@ const forwardAuth: FastifyPluginAsyncTypebox = async (app) => {
     try {
       if (!proxies.has(peer)) throw untrustedPeer(peer)
       original = originalRequest(request, path)
+      refuseRuleOfClient(original, query.rule)
       const readSession = () => app.sessions.read(request, reply)
-      found = await decide(request, { original, readSession, ruleName: query.rule })
+      found = await decideAndRecord(request, { original, readSession, ruleName: query.rule })
     } catch (error) {
       const refusal = answerOf(error as Error, request)
       const location = original && signInLocation(original, request, refusal, config)

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { grants } from '../../auth/access/abilities.ts'
 import type { BearerChecks, BoundCheck } from '../../auth/access/bearer-token.ts'
-import type { TokenCaller } from '../../auth/access/caller.ts'
+import type { TokenCaller, TokenSignIn } from '../../auth/access/caller.ts'
 import { useOnce } from '../../auth/access/used-once.ts'
 import type { Act } from '../../auth/access/visit.ts'
 import { recordEvent } from '../../identity/events.ts'
@@ -49,6 +49,11 @@ class JwtCaller implements TokenCaller {
     }
     this.#claims = claims
     this.#server = server
+  }
+
+  get signIn(): TokenSignIn {
+    const { aud, acr, auth_time } = this.#claims
+    return { aud, ...(acr === undefined ? {} : { acr }), ...(auth_time === undefined ? {} : { auth_time }) }
   }
 
   signInRefusal(ability: string): HttpError | null {

@@ -10,7 +10,7 @@ interface Need {
 
 /** Returns the 401 challenge if the token's sign-in is too weak or too old for one of the requirements; otherwise null. */
 export function signInRefusal(
-  { acr, auth_time, cnf }: AccessTokenClaims,
+  { acr, auth_time, cnf }: Pick<AccessTokenClaims, 'acr' | 'auth_time' | 'cnf'>,
   needs: readonly Need[],
   now: number,
 ): HttpError | null {

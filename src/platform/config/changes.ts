@@ -14,6 +14,8 @@ export interface Change {
   reload: 'live' | 'restart'
   /** The two values; null for secrets and groups. */
   shown: { before: string; after: string } | null
+  /** The same two as values, with the schema of both; null for secrets. Undefined for a value that one lacks. */
+  values: { before: unknown; after: unknown; schema: Schema } | null
 }
 
 /** Returns all differences between two configurations, in schema order. */
@@ -47,7 +49,8 @@ function changesIn({ before, after, schema, path, reload: above }: Pair): Change
   const what = known === undefined ? 'added' : after === undefined ? 'removed' : 'changed'
   const isShown = what === 'changed' && !holdsSecret(schema) && schema.properties === undefined
   const shown = isShown ? { before: textOf(known, schema), after: textOf(after, schema) } : null
-  return [{ path, key: printed(path), what, reload, shown }]
+  const values = holdsSecret(schema) ? null : { before: known, after, schema }
+  return [{ path, key: printed(path), what, reload, shown, values }]
 }
 
 const own = (entries: Record<string, unknown>, name: string): unknown =>
@@ -65,6 +68,20 @@ function entriesOf(value: unknown, schema: Schema): Record<string, unknown> | un
 /** Default of a key that a configuration from another version lacks. */
 const defaultOf = (schema: Schema): unknown =>
   'default' in schema ? convertUnits(structuredClone(schema.default), schema) : undefined
+
+/** Returns the settings of another version with the defaults of the keys that it lacks. */
+export const withDefaults = (settings: Settings): Settings =>
+  // Sound: every key of the schema then has a value, and values stay as they are.
+  completed(settings, rootSchema) as Settings
+
+function completed(value: unknown, schema: Schema): unknown {
+  if (!schema.properties || schema['x-svc-fileable'] || !(value === undefined || isMapping(value)))
+    return value === undefined ? defaultOf(schema) : value
+  const names = Object.entries(schema.properties).map(
+    ([name, child]) => [name, completed(value?.[name], child)] as const,
+  )
+  return { ...value, ...Object.fromEntries(names.filter(([, one]) => one !== undefined)) }
+}
 
 /** Tests whether a value of the schema contains a secret. */
 export function holdsSecret(schema: Schema): boolean {

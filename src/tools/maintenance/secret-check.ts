@@ -35,6 +35,15 @@ const columns: readonly Sealed[] = [
     bare: (text) => (text.startsWith('{') ? null : text.slice(text.indexOf('.') + 1)),
   },
   { name: 'mails and other jobs', table: 'outbox', key: 'id', column: 'payload', context: 'kind', purpose: 'outbox' },
+  {
+    name: 'recorded decisions',
+    table: 'decision_batches',
+    key: 'id',
+    column: 'decisions',
+    context: 'id',
+    purpose: 'decisions',
+    contextOf: () => 'decisions',
+  },
 ]
 
 /** What one secret decrypts. */

@@ -1,5 +1,8 @@
+import { deepStrictEqual as deepEqual } from 'node:assert/strict'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { replay } from '../../../src/cli/plan/replay.ts'
+import { DecisionRecorder } from '../../../src/features/decision-log/recorder.ts'
 import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
 
 /** A rule as the file has it. */
@@ -24,6 +27,15 @@ export interface Guarded extends TestApp {
 
 export const api = 'https://api.example.com'
 
+/** Makes all recorded decisions again under the configuration that made them. Throws unless all verdicts are the same. */
+async function expectSameVerdicts({ app, config, database }: TestApp): Promise<void> {
+  if (!(app.decisionLog instanceof DecisionRecorder)) throw new Error('The app records no decisions.')
+  await app.decisionLog.flush()
+  const active = { config: config.current(), placeOf: () => null }
+  const found = await replay(database, active.config.app.secret, { before: active, after: active, since: 0 })
+  deepEqual({ ...found, decisions: 0 }, { decisions: 0, missing: 0, changed_before: 0, flips: [] })
+}
+
 /** svc on https, behind a trusted proxy, with cookies for all of example.com. */
 export async function buildGuarded(t: Test, rules: readonly Rule[], settings: Settings = {}): Promise<Guarded> {
   const { guard, ...others } = settings
@@ -34,9 +46,11 @@ export async function buildGuarded(t: Test, rules: readonly Rule[], settings: Se
       session: { domain: 'example.com' },
       stateful: ['app.example.com'],
       guard: { rules, ...Object(guard) },
+      audit: { decisions: { enabled: true } },
       ...others,
     },
   })
+  t.teardown(() => expectSameVerdicts(svc))
   const send = (query: string, headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     svc.app.inject({ method: 'GET', url: `/svc/guard${query}`, headers, remoteAddress })
   return Object.assign(svc, {

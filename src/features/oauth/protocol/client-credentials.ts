@@ -12,6 +12,7 @@ import type { Algorithm } from '../keys/jwk.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
 import { clientBySecret, type SecretParts } from './introspection/client-secret.ts'
+import { granted, recordTokens } from './recorded-tokens.ts'
 
 interface ClientCredentialsParts extends SecretParts {
   config: Config
@@ -60,8 +61,17 @@ export class ClientCredentials {
     if (!fields) return null
     const client = clientBySecret(request, fields, this.#parts)
     if (!client?.grants.includes(gty) || client.dpop || client.fapi) return null
-    const grant = this.#grantOf(client.client_id, fields)
-    return grant && this.#issue(client.client_id, grant)
+    const { client_id } = client
+    const grant = this.#grantOf(client_id, fields)
+    if (!grant) return null
+    const answer = await this.#issue(client_id, grant)
+    const isAsked = fields.has('scope')
+    recordTokens(request.server, () => ({
+      ...{ endpoint: 'token', clientId: client_id, grant: gty, isAsked, verdict: granted },
+      scopes: isAsked ? splitScopes(fields.get('scope')) : grant.scopes,
+      resources: fields.getAll('resource'),
+    }))
+    return answer
   }
 
   #grantOf(clientId: string, fields: URLSearchParams): MachineGrant | null {

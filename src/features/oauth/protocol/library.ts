@@ -10,6 +10,7 @@ import { findDocumentClient, keepErrorsFromDocumentClients } from './document-cl
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
+import { recordTokenDecisions } from './recorded-tokens.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
 import { UserInfo, type UserInfoParts } from './user-info.ts'
@@ -41,6 +42,7 @@ export function buildProvider(given: LibraryParts): Library {
   const sendLogout = applyPatches(provider, parts)
   registerGrants(provider, { app, config, registry, findLive })
   logRefusals(provider)
+  recordTokenDecisions(provider)
   keepErrorsFromDocumentClients(provider, registry)
   if (metrics) countTokens(provider, metrics)
   return { provider, sendLogout, clientCredentials: new ClientCredentials(parts), userInfo: new UserInfo(parts) }

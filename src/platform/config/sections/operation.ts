@@ -128,6 +128,20 @@ export const operationSections = {
           'Where svc also writes each event: stdout:, file:<path> (JSON lines), or a syslog receiver (RFC 5424): syslog+tls://host:port, syslog+tcp://…, syslog+udp://… or syslog+unix:<path of a stream socket>. docs/observability.md explains the format and the guarantees.',
       }),
     ),
+    decisions: section('Recorded decisions, for svc config:plan --replay.', {
+      enabled: flag({
+        default: false,
+        description:
+          'Whether svc records the decisions of the guard and of the token endpoint: the request without its query, body and credentials, the address, and what svc knew of the caller (id, role, groups, abilities, factors). svc encrypts them, and records at most 200 different ones per second and process.',
+      }),
+      keep: duration({ default: '24h', max: '30d', description: 'How long svc keeps them.' }),
+      sample: integer({
+        default: 1,
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'svc records one of this many decisions. 1 records all.',
+      }),
+    }),
   }),
   webhooks: list(
     entry('A receiver of webhooks.', {

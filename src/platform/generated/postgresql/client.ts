@@ -48,9 +48,14 @@ export { Prisma }
 export type PasswordReset = Prisma.PasswordResetModel
 /**
  * Model ConfigSnapshot
- * The configuration that a process activated last: one row, which `svc:config:diff` compares with.
+ * The configuration that a process activated last: one row, which `svc config:diff` and `svc config:plan` compare with.
  */
 export type ConfigSnapshot = Prisma.ConfigSnapshotModel
+/**
+ * Model DecisionBatch
+ * Decisions of a few seconds, which `svc config:plan --replay` makes again.
+ */
+export type DecisionBatch = Prisma.DecisionBatchModel
 /**
  * Model Group
  * A group of users. A group of the configuration has a row here once it has a member.

@@ -10,6 +10,7 @@
  */
 export type * from './models/PasswordReset.ts'
 export type * from './models/ConfigSnapshot.ts'
+export type * from './models/DecisionBatch.ts'
 export type * from './models/Group.ts'
 export type * from './models/GroupMembership.ts'
 export type * from './models/Session.ts'

@@ -113,10 +113,14 @@ t.test('manages groups and members in the admin API', async (t) => {
     missing.map(({ statusCode }) => statusCode),
     missing.map(() => 404),
   )
-  for (const query of ['limit=0', 'limit=x', 'after=x', 'after=-1']) {
-    const refused = await call('GET', `/groups/on-call/members?${query}`)
-    t.equal(refused.statusCode, 422, query)
-    t.hasOwnProps(refused.json().errors, [query.split('=')[0]])
+  for (const [name, value] of [
+    ['limit', '0'],
+    ['limit', 'x'],
+    ['after', '-1'],
+  ] as const) {
+    const refused = await call('GET', `/groups/on-call/members?${name}=${value}`)
+    t.equal(refused.statusCode, 422, `${name}=${value}`)
+    t.hasOwnProps(refused.json().errors, [name])
   }
   t.equal((await call('DELETE', '/groups/staff')).statusCode, 422)
   t.equal((await call('DELETE', '/groups/on-call')).statusCode, 204)

@@ -56,7 +56,7 @@ function credentialsOf(authorization: string | undefined, fields: URLSearchParam
 }
 
 /** Credentials of an `Authorization: Basic` header (RFC 6749 section 2.3.1). */
-function basicOf(authorization: string): Credentials | null {
+export function basicOf(authorization: string): Credentials | null {
   const [, encoded = ''] = /^basic ([a-z0-9+/]+={0,2})$/i.exec(authorization) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   if (!id || !secret) return null

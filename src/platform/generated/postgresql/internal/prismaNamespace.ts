@@ -399,6 +399,7 @@ type FieldRefInputType<Model, FieldType> = Model extends never ? never : FieldRe
 export const ModelName = {
   PasswordReset: 'PasswordReset',
   ConfigSnapshot: 'ConfigSnapshot',
+  DecisionBatch: 'DecisionBatch',
   Group: 'Group',
   GroupMembership: 'GroupMembership',
   Session: 'Session',
@@ -446,7 +447,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -595,6 +596,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.ConfigSnapshotCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.ConfigSnapshotCountAggregateOutputType> | number
+        }
+      }
+    }
+    DecisionBatch: {
+      payload: Prisma.$DecisionBatchPayload<ExtArgs>
+      fields: Prisma.DecisionBatchFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.DecisionBatchFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.DecisionBatchFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        findFirst: {
+          args: Prisma.DecisionBatchFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.DecisionBatchFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        findMany: {
+          args: Prisma.DecisionBatchFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>[]
+        }
+        create: {
+          args: Prisma.DecisionBatchCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        createMany: {
+          args: Prisma.DecisionBatchCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.DecisionBatchCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>[]
+        }
+        delete: {
+          args: Prisma.DecisionBatchDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        update: {
+          args: Prisma.DecisionBatchUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        deleteMany: {
+          args: Prisma.DecisionBatchDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.DecisionBatchUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.DecisionBatchUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>[]
+        }
+        upsert: {
+          args: Prisma.DecisionBatchUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$DecisionBatchPayload>
+        }
+        aggregate: {
+          args: Prisma.DecisionBatchAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateDecisionBatch>
+        }
+        groupBy: {
+          args: Prisma.DecisionBatchGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.DecisionBatchGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.DecisionBatchCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.DecisionBatchCountAggregateOutputType> | number
         }
       }
     }
@@ -3023,6 +3098,15 @@ export const ConfigSnapshotScalarFieldEnum = {
 export type ConfigSnapshotScalarFieldEnum = (typeof ConfigSnapshotScalarFieldEnum)[keyof typeof ConfigSnapshotScalarFieldEnum]
 
 
+export const DecisionBatchScalarFieldEnum = {
+  id: 'id',
+  decisions: 'decisions',
+  recordedAt: 'recordedAt'
+} as const
+
+export type DecisionBatchScalarFieldEnum = (typeof DecisionBatchScalarFieldEnum)[keyof typeof DecisionBatchScalarFieldEnum]
+
+
 export const GroupScalarFieldEnum = {
   name: 'name',
   description: 'description',
@@ -3692,6 +3776,7 @@ export type PrismaClientOptions = PrismaClientOptionsWithAccelerateUrl | PrismaC
 export type GlobalOmitConfig = {
   passwordReset?: Prisma.PasswordResetOmit
   configSnapshot?: Prisma.ConfigSnapshotOmit
+  decisionBatch?: Prisma.DecisionBatchOmit
   group?: Prisma.GroupOmit
   groupMembership?: Prisma.GroupMembershipOmit
   session?: Prisma.SessionOmit

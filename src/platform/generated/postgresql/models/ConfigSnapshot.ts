@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model ConfigSnapshot
- * The configuration that a process activated last: one row, which `svc:config:diff` compares with.
+ * The configuration that a process activated last: one row, which `svc config:diff` and `svc config:plan` compare with.
  */
 export type ConfigSnapshotModel = runtime.Types.Result.DefaultSelection<Prisma.$ConfigSnapshotPayload>
 
