@@ -6,6 +6,7 @@ import { adminFeature } from '../features/admin/feature.ts'
 import { apiDescriptionFeature } from '../features/api-description/feature.ts'
 import { appLinksFeature } from '../features/app-links/feature.ts'
 import { assetsFeature } from '../features/assets/feature.ts'
+import { auditSealFeature } from '../features/audit-seal/feature.ts'
 import { decisionHookFeature } from '../features/decision-hooks/feature.ts'
 import { decisionLogFeature } from '../features/decision-log/feature.ts'
 import { diagnoseFeature } from '../features/diagnose/feature.ts'
@@ -72,6 +73,7 @@ export const features: readonly Feature[] = [
   webhookFeature,
   decisionHookFeature,
   decisionLogFeature,
+  auditSealFeature,
   eventExportFeature,
   homeFeature,
   languageFeature,

@@ -91,7 +91,7 @@ const failures: readonly string[] = [
 const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
 
 /** Events that can repeat as often as their causes like. */
-const repeatable: readonly string[] = [
+export const repeatableTypes: readonly string[] = [
   'agent_acted',
   'denied_by_hook',
   'login_failed',
@@ -101,7 +101,7 @@ const repeatable: readonly string[] = [
 ] satisfies EventType[]
 
 /** Tests whether equal events share one row. */
-export const isRepeatable = (type: string): boolean => repeatable.includes(type)
+export const isRepeatable = (type: string): boolean => repeatableTypes.includes(type)
 
 export const outcomeOf = (type: string): Outcome => (failures.includes(type) ? 'failure' : 'success')
 

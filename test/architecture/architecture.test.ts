@@ -269,6 +269,7 @@ t.test('requires routes in every slice, and descriptive file names', async (t) =
   const slices = new Set(sources.filter(({ file }) => file.startsWith('features/')).map(({ file }) => partOf(file)))
   // They work in the background, and within the routes of others.
   for (const slice of [
+    'features/audit-seal',
     'features/event-export',
     'features/webhooks',
     'features/decision-hooks',

@@ -21,6 +21,7 @@ const slices: Readonly<Record<string, Slice>> = {
   activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
   'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
+  'audit-seal': { words: /audit-seal|event_?-?(seal|key|head)|audit-head/i, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },

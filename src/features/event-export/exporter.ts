@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { type Head, headToExport, markHeadExported } from '../../identity/event-heads.ts'
 import type { ListedEvent } from '../../identity/event-list.ts'
 import { endLease, eventsToExport, exportBacklog, markExported, takeLease } from '../../identity/event-queue.ts'
 import { gaugeReading } from '../../platform/observability/metrics/gauge-reading.ts'
@@ -87,10 +88,12 @@ class EventExporter {
     }
     this.#heldUntil = until
     const events = await eventsToExport(database, new Date(now - settling), batchSize)
-    if (events.length === 0) return 0
+    const head = events.length < batchSize ? await headToExport(database) : null
+    if (events.length === 0 && !head) return 0
     this.#open ??= { target, sink: sinkFor(target) }
-    await this.#open.sink.write(events.map(exported))
+    await this.#open.sink.write([...events.map(exported), ...(head ? [exportedHead(head)] : [])])
     await markExported(database, events, new Date(now))
+    if (head) await markHeadExported(database, head, new Date(now))
     metrics?.eventsExported(events.length)
     return events.length
   }
@@ -112,6 +115,14 @@ function exported(event: ListedEvent): ExportedEvent {
   const { cursor: _, ...record } = eventRecord(event)
   return { type: event.type, isFailure: record.outcome === 'failure', at: event.lastAt, json: asciiJson(record) }
 }
+
+/** The receiver keeps the head, which shows later whether the end of the audit trail was cut. */
+const exportedHead = (head: Head): ExportedEvent => ({
+  type: 'audit_head',
+  isFailure: false,
+  at: new Date(head.sealed_at),
+  json: asciiJson({ type: 'audit_head', ...head }),
+})
 
 declare module 'fastify' {
   interface FastifyInstance {

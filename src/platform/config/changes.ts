@@ -75,12 +75,10 @@ export const withDefaults = (settings: Settings): Settings =>
   completed(settings, rootSchema) as Settings
 
 function completed(value: unknown, schema: Schema): unknown {
-  if (!schema.properties || schema['x-svc-fileable'] || !(value === undefined || isMapping(value)))
-    return value === undefined ? defaultOf(schema) : value
-  const names = Object.entries(schema.properties).map(
-    ([name, child]) => [name, completed(value?.[name], child)] as const,
-  )
-  return { ...value, ...Object.fromEntries(names.filter(([, one]) => one !== undefined)) }
+  const given = value === undefined ? defaultOf(schema) : value
+  if (!schema.properties || schema['x-svc-fileable'] || !isMapping(given)) return given
+  const parts = Object.entries(schema.properties).map(([name, child]) => [name, completed(given[name], child)] as const)
+  return { ...given, ...Object.fromEntries(parts.filter(([, part]) => part !== undefined)) }
 }
 
 /** Tests whether a value of the schema contains a secret. */

@@ -20,7 +20,7 @@ export type KeyPurpose =
   | 'idempotency'
 
 /** Secrets for libraries that derive their own keys. */
-type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'
+type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name' | 'audit-head'
 
 /**
  * Purposes of ciphers. Features declare their own, as decorators are declared in Fastify.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { recordEvents, systemOrigin } from '../../../src/identity/events.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { runCommandOn } from '../../support/command.ts'
 import { temporaryDirectory } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
 import { Receiver } from './receiver.ts'
@@ -159,4 +160,36 @@ t.test('sends datagrams, and notices a port of this machine without a receiver',
   await record(svc, 'three')
   t.equal(await exportNow(svc), false)
   t.equal(await waiting(svc), 1)
+})
+
+t.test('exports the head of the sealed audit trail once, with which audit:verify detects a missing end', async (t) => {
+  const file = join(temporaryDirectory(t), 'events.jsonl')
+  const svc = await appFor(t, `file:${file}`)
+  const seal = async () => {
+    svc.clock.advance(60_000)
+    await svc.app.sealer.run()
+    svc.clock.advance(60_000)
+    await svc.app.sealer.run()
+  }
+  const heads = () =>
+    readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ type }) => type === 'audit_head')
+  await record(svc, 'one')
+  await seal()
+  await exportNow(svc)
+  await exportNow(svc)
+  t.match(heads(), [{ seal: 1, hash: String, signature: String, key: String, sealed_at: String }])
+  t.equal(heads().length, 1)
+  await record(svc, 'two')
+  await seal()
+  await exportNow(svc)
+  t.match(heads()[1], { seal: 2 })
+  const verify = () => runCommandOn(svc, 'audit:verify', `--head=${file}`)
+  t.match(await verify(), [/^Unchanged: 2 events, 2 seals/])
+  await svc.database.prisma.eventSeal.deleteMany({ where: { id: 2n } })
+  t.match(await verify(), ['The end of the chain was cut: it ends with the seal 1, and the head is number 2.'])
+  process.exitCode = 0
 })

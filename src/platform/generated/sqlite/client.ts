@@ -216,3 +216,13 @@ export type Job = Prisma.JobModel
  * An invitation that was mailed and not accepted yet. The account does not exist before.
  */
 export type Invitation = Prisma.InvitationModel
+/**
+ * Model EventSeal
+ * A sealed batch of events: a link of a hash chain.
+ */
+export type EventSeal = Prisma.EventSealModel
+/**
+ * Model EventKey
+ * A key that keeps the personal data in the seals secret. It ends with its user, after which nobody can guess the data.
+ */
+export type EventKey = Prisma.EventKeyModel

@@ -431,7 +431,9 @@ export const ModelName = {
   Event: 'Event',
   Outbox: 'Outbox',
   Job: 'Job',
-  Invitation: 'Invitation'
+  Invitation: 'Invitation',
+  EventSeal: 'EventSeal',
+  EventKey: 'EventKey'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -447,7 +449,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation"
+    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation" | "eventSeal" | "eventKey"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -3041,6 +3043,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    EventSeal: {
+      payload: Prisma.$EventSealPayload<ExtArgs>
+      fields: Prisma.EventSealFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.EventSealFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.EventSealFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        findFirst: {
+          args: Prisma.EventSealFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.EventSealFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        findMany: {
+          args: Prisma.EventSealFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>[]
+        }
+        create: {
+          args: Prisma.EventSealCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        createMany: {
+          args: Prisma.EventSealCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.EventSealCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>[]
+        }
+        delete: {
+          args: Prisma.EventSealDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        update: {
+          args: Prisma.EventSealUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        deleteMany: {
+          args: Prisma.EventSealDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.EventSealUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.EventSealUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>[]
+        }
+        upsert: {
+          args: Prisma.EventSealUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventSealPayload>
+        }
+        aggregate: {
+          args: Prisma.EventSealAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateEventSeal>
+        }
+        groupBy: {
+          args: Prisma.EventSealGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EventSealGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.EventSealCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EventSealCountAggregateOutputType> | number
+        }
+      }
+    }
+    EventKey: {
+      payload: Prisma.$EventKeyPayload<ExtArgs>
+      fields: Prisma.EventKeyFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.EventKeyFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.EventKeyFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        findFirst: {
+          args: Prisma.EventKeyFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.EventKeyFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        findMany: {
+          args: Prisma.EventKeyFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>[]
+        }
+        create: {
+          args: Prisma.EventKeyCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        createMany: {
+          args: Prisma.EventKeyCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.EventKeyCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>[]
+        }
+        delete: {
+          args: Prisma.EventKeyDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        update: {
+          args: Prisma.EventKeyUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        deleteMany: {
+          args: Prisma.EventKeyDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.EventKeyUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.EventKeyUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>[]
+        }
+        upsert: {
+          args: Prisma.EventKeyUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EventKeyPayload>
+        }
+        aggregate: {
+          args: Prisma.EventKeyAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateEventKey>
+        }
+        groupBy: {
+          args: Prisma.EventKeyGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EventKeyGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.EventKeyCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EventKeyCountAggregateOutputType> | number
+        }
+      }
+    }
   }
 } & {
   other: {
@@ -3517,6 +3667,27 @@ export const InvitationScalarFieldEnum = {
 export type InvitationScalarFieldEnum = (typeof InvitationScalarFieldEnum)[keyof typeof InvitationScalarFieldEnum]
 
 
+export const EventSealScalarFieldEnum = {
+  id: 'id',
+  body: 'body',
+  hash: 'hash',
+  signature: 'signature',
+  key: 'key',
+  sealedAt: 'sealedAt',
+  exportedAt: 'exportedAt'
+} as const
+
+export type EventSealScalarFieldEnum = (typeof EventSealScalarFieldEnum)[keyof typeof EventSealScalarFieldEnum]
+
+
+export const EventKeyScalarFieldEnum = {
+  userId: 'userId',
+  key: 'key'
+} as const
+
+export type EventKeyScalarFieldEnum = (typeof EventKeyScalarFieldEnum)[keyof typeof EventKeyScalarFieldEnum]
+
+
 export const SortOrder = {
   asc: 'asc',
   desc: 'desc'
@@ -3809,6 +3980,8 @@ export type GlobalOmitConfig = {
   outbox?: Prisma.OutboxOmit
   job?: Prisma.JobOmit
   invitation?: Prisma.InvitationOmit
+  eventSeal?: Prisma.EventSealOmit
+  eventKey?: Prisma.EventKeyOmit
 }
 
 /* Types for Logging */

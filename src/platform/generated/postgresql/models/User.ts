@@ -344,6 +344,7 @@ export type UserWhereInput = {
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
+  eventKey?: Prisma.XOR<Prisma.EventKeyNullableScalarRelationFilter, Prisma.EventKeyWhereInput> | null
 }
 
 export type UserOrderByWithRelationInput = {
@@ -378,6 +379,7 @@ export type UserOrderByWithRelationInput = {
   personalTokens?: Prisma.OauthPersonalTokenOrderByRelationAggregateInput
   socialAccounts?: Prisma.SocialAccountOrderByRelationAggregateInput
   emailChanges?: Prisma.EmailChangeOrderByRelationAggregateInput
+  eventKey?: Prisma.EventKeyOrderByWithRelationInput
 }
 
 export type UserWhereUniqueInput = Prisma.AtLeast<{
@@ -415,6 +417,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   personalTokens?: Prisma.OauthPersonalTokenListRelationFilter
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
+  eventKey?: Prisma.XOR<Prisma.EventKeyNullableScalarRelationFilter, Prisma.EventKeyWhereInput> | null
 }, "id" | "email" | "passkeyHandle">
 
 export type UserOrderByWithAggregationInput = {
@@ -501,6 +504,7 @@ export type UserCreateInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateInput = {
@@ -535,6 +539,7 @@ export type UserUncheckedCreateInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserUpdateInput = {
@@ -569,6 +574,7 @@ export type UserUpdateInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateInput = {
@@ -603,6 +609,7 @@ export type UserUncheckedUpdateInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateManyInput = {
@@ -929,6 +936,20 @@ export type UserUpdateOneRequiredWithoutEmailChangesNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutEmailChangesInput, Prisma.UserUpdateWithoutEmailChangesInput>, Prisma.UserUncheckedUpdateWithoutEmailChangesInput>
 }
 
+export type UserCreateNestedOneWithoutEventKeyInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutEventKeyInput, Prisma.UserUncheckedCreateWithoutEventKeyInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutEventKeyInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutEventKeyNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutEventKeyInput, Prisma.UserUncheckedCreateWithoutEventKeyInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutEventKeyInput
+  upsert?: Prisma.UserUpsertWithoutEventKeyInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutEventKeyInput, Prisma.UserUpdateWithoutEventKeyInput>, Prisma.UserUncheckedUpdateWithoutEventKeyInput>
+}
+
 export type UserCreateWithoutPasswordResetInput = {
   id?: bigint | number
   name: string
@@ -960,6 +981,7 @@ export type UserCreateWithoutPasswordResetInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPasswordResetInput = {
@@ -993,6 +1015,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPasswordResetInput = {
@@ -1042,6 +1065,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPasswordResetInput = {
@@ -1075,6 +1099,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutMembershipsInput = {
@@ -1108,6 +1133,7 @@ export type UserCreateWithoutMembershipsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutMembershipsInput = {
@@ -1141,6 +1167,7 @@ export type UserUncheckedCreateWithoutMembershipsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutMembershipsInput = {
@@ -1190,6 +1217,7 @@ export type UserUpdateWithoutMembershipsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutMembershipsInput = {
@@ -1223,6 +1251,7 @@ export type UserUncheckedUpdateWithoutMembershipsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutSessionsInput = {
@@ -1256,6 +1285,7 @@ export type UserCreateWithoutSessionsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSessionsInput = {
@@ -1289,6 +1319,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSessionsInput = {
@@ -1338,6 +1369,7 @@ export type UserUpdateWithoutSessionsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSessionsInput = {
@@ -1371,6 +1403,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutRememberTokensInput = {
@@ -1404,6 +1437,7 @@ export type UserCreateWithoutRememberTokensInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutRememberTokensInput = {
@@ -1437,6 +1471,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutRememberTokensInput = {
@@ -1486,6 +1521,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutRememberTokensInput = {
@@ -1519,6 +1555,7 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutTrustedBrowsersInput = {
@@ -1552,6 +1589,7 @@ export type UserCreateWithoutTrustedBrowsersInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
@@ -1585,6 +1623,7 @@ export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutTrustedBrowsersInput = {
@@ -1634,6 +1673,7 @@ export type UserUpdateWithoutTrustedBrowsersInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
@@ -1667,6 +1707,7 @@ export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthRecordsInput = {
@@ -1700,6 +1741,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthRecordsInput = {
@@ -1733,6 +1775,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthRecordsInput = {
@@ -1782,6 +1825,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthRecordsInput = {
@@ -1815,6 +1859,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthConsentsInput = {
@@ -1848,6 +1893,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthConsentsInput = {
@@ -1881,6 +1927,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthConsentsInput = {
@@ -1930,6 +1977,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthConsentsInput = {
@@ -1963,6 +2011,7 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthDelegationsInput = {
@@ -1996,6 +2045,7 @@ export type UserCreateWithoutOauthDelegationsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthDelegationsInput = {
@@ -2029,6 +2079,7 @@ export type UserUncheckedCreateWithoutOauthDelegationsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthDelegationsInput = {
@@ -2078,6 +2129,7 @@ export type UserUpdateWithoutOauthDelegationsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
@@ -2111,6 +2163,7 @@ export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutPersonalTokensInput = {
@@ -2144,6 +2197,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPersonalTokensInput = {
@@ -2177,6 +2231,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPersonalTokensInput = {
@@ -2226,6 +2281,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPersonalTokensInput = {
@@ -2259,6 +2315,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutPasskeysInput = {
@@ -2292,6 +2349,7 @@ export type UserCreateWithoutPasskeysInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPasskeysInput = {
@@ -2325,6 +2383,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPasskeysInput = {
@@ -2374,6 +2433,7 @@ export type UserUpdateWithoutPasskeysInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPasskeysInput = {
@@ -2407,6 +2467,7 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutSocialAccountsInput = {
@@ -2440,6 +2501,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSocialAccountsInput = {
@@ -2473,6 +2535,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSocialAccountsInput = {
@@ -2522,6 +2585,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSocialAccountsInput = {
@@ -2555,6 +2619,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutEmailChangesInput = {
@@ -2588,6 +2653,7 @@ export type UserCreateWithoutEmailChangesInput = {
   oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutEmailChangesInput = {
@@ -2621,6 +2687,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutEmailChangesInput = {
@@ -2670,6 +2737,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutEmailChangesInput = {
@@ -2703,6 +2771,159 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+}
+
+export type UserCreateWithoutEventKeyInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutEventKeyInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutEventKeyInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutEventKeyInput, Prisma.UserUncheckedCreateWithoutEventKeyInput>
+}
+
+export type UserUpsertWithoutEventKeyInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutEventKeyInput, Prisma.UserUncheckedUpdateWithoutEventKeyInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutEventKeyInput, Prisma.UserUncheckedCreateWithoutEventKeyInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutEventKeyInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutEventKeyInput, Prisma.UserUncheckedUpdateWithoutEventKeyInput>
+}
+
+export type UserUpdateWithoutEventKeyInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutEventKeyInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
 }
 
 
@@ -2858,6 +3079,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   personalTokens?: boolean | Prisma.User$personalTokensArgs<ExtArgs>
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
+  eventKey?: boolean | Prisma.User$eventKeyArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["user"]>
 
@@ -2941,6 +3163,7 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   personalTokens?: boolean | Prisma.User$personalTokensArgs<ExtArgs>
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
+  eventKey?: boolean | Prisma.User$eventKeyArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type UserIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -2961,6 +3184,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     personalTokens: Prisma.$OauthPersonalTokenPayload<ExtArgs>[]
     socialAccounts: Prisma.$SocialAccountPayload<ExtArgs>[]
     emailChanges: Prisma.$EmailChangePayload<ExtArgs>[]
+    eventKey: Prisma.$EventKeyPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: bigint
@@ -3416,6 +3640,7 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   personalTokens<T extends Prisma.User$personalTokensArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$personalTokensArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$OauthPersonalTokenPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   socialAccounts<T extends Prisma.User$socialAccountsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$socialAccountsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SocialAccountPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   emailChanges<T extends Prisma.User$emailChangesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$emailChangesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$EmailChangePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  eventKey<T extends Prisma.User$eventKeyArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$eventKeyArgs<ExtArgs>>): Prisma.Prisma__EventKeyClient<runtime.Types.Result.GetResult<Prisma.$EventKeyPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -4137,6 +4362,25 @@ export type User$emailChangesArgs<ExtArgs extends runtime.Types.Extensions.Inter
   take?: number
   skip?: number
   distinct?: Prisma.EmailChangeScalarFieldEnum | Prisma.EmailChangeScalarFieldEnum[]
+}
+
+/**
+ * User.eventKey
+ */
+export type User$eventKeyArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the EventKey
+   */
+  select?: Prisma.EventKeySelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the EventKey
+   */
+  omit?: Prisma.EventKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.EventKeyInclude<ExtArgs> | null
+  where?: Prisma.EventKeyWhereInput
 }
 
 /**

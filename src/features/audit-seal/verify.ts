@@ -1,0 +1,169 @@
+import type { Head } from '../../identity/event-heads.ts'
+import { sha256Hex } from '../../platform/crypto/hash.ts'
+import { isRepeatable } from '../../platform/event-types.ts'
+import type { EventSeal } from '../../platform/generated/postgresql/client.ts'
+import { type Body, beginning, bodyOf } from './chain.ts'
+import { isAsSealed, ownersOf } from './entry.ts'
+import type { HeadKeys } from './signing-key.ts'
+import { deletedUsers, type EventKind, eventsBetween, eventsOf, keysOf, type Reader, sealsAfter } from './store.ts'
+
+/** What a verification found. */
+export interface Verified {
+  /** The first break, as a sentence; null for an intact chain. */
+  problem: string | null
+  /** Numbers of seals and events that were checked before the break. */
+  seals: number
+  events: number
+  /** The last seal that was checked. */
+  last: EventSeal | null
+}
+
+/** The chain breaks here. */
+class Break extends Error {}
+
+const kinds: readonly EventKind[] = ['plain', 'repeats']
+
+/** Seals that are read at once. */
+const batch = 20
+
+/** Events of one seal, or between two, that are read at once. */
+const maxEvents = 2_000
+
+/** Compares the events with the chain, from the first seal on. `head` is a head that was exported or kept elsewhere. */
+export async function verifyChain(reader: Reader, keys: HeadKeys, head: Head | null): Promise<Verified> {
+  const found: Verified = { problem: null, seals: 0, events: 0, last: null }
+  try {
+    await verifySeals(reader, keys, found)
+    await verifyHead(reader, keys, head, found)
+  } catch (error) {
+    if (!(error instanceof Break)) throw error
+    found.problem = error.message
+  }
+  return found
+}
+
+async function verifySeals(reader: Reader, keys: HeadKeys, found: Verified): Promise<void> {
+  const checkpoint = await newestCheckpoint(reader)
+  const deleted = await deletedUsers(reader)
+  let before: Body | null = null
+  for (;;) {
+    const seals = await sealsAfter(reader, found.last?.id ?? 0n, batch)
+    for (const seal of seals) {
+      const body = readBody(seal)
+      checkLink(seal, body, { before, hash: found.last?.hash ?? '', checkpoint })
+      checkSignature(seal, keys, seals.at(-1) === seal && seals.length < batch)
+      found.events += await checkEvents(reader, seal, body, { checkpoint, deleted })
+      // The first seal that is left covers nothing of what retention deleted.
+      await checkNothingElse(reader, body, before ?? (body.seal === 1 ? beginning : null))
+      found.seals++
+      found.last = seal
+      before = body
+    }
+    if (seals.length < batch) return
+  }
+}
+
+/** The last checkpoint. Its signature is checked with the chain. */
+async function newestCheckpoint(reader: Reader): Promise<Body> {
+  let [last, after] = [beginning, 0n]
+  for (;;) {
+    const seals = await sealsAfter(reader, after, batch)
+    for (const seal of seals) last = readBody(seal)
+    const id = seals.at(-1)?.id
+    if (id === undefined || seals.length < batch) return last
+    after = id
+  }
+}
+
+function readBody(seal: EventSeal): Body {
+  if (sha256Hex(seal.body) !== seal.hash) throw new Break(`The seal ${seal.id} was changed: its hash does not fit.`)
+  const body = bodyOf(seal)
+  if (BigInt(body.seal) !== seal.id) throw new Break(`The seal ${seal.id} was moved: it was number ${body.seal}.`)
+  return body
+}
+
+/** The seal before, and its hash. */
+interface Link {
+  before: Body | null
+  hash: string
+  checkpoint: Body
+}
+
+function checkLink({ id }: EventSeal, body: Body, { before, hash, checkpoint }: Link): void {
+  if (!before) {
+    if (body.seal > checkpoint.first_seal)
+      throw new Break(
+        `The seals before ${id} were deleted. The last checkpoint begins with the seal ${checkpoint.first_seal}.`,
+      )
+    if (body.seal === 1 && body.previous !== '') throw new Break('The seal 1 was replaced.')
+    return
+  }
+  if (body.seal !== before.seal + 1) throw new Break(`The seal ${before.seal + 1} was deleted.`)
+  if (body.previous !== hash)
+    throw new Break(`The seal ${before.seal} was replaced: the seal ${id} follows another one.`)
+  const isContinued = kinds.every((kind) => body[kind][0] === before[kind][1])
+  if (!isContinued || body.retained_since < before.retained_since)
+    throw new Break(`The seal ${id} does not continue the seal before it.`)
+}
+
+/** Only the last seal needs a known key: it vouches for all before it, which an earlier `app.secret` may have signed. */
+function checkSignature(seal: EventSeal, keys: HeadKeys, isLast: boolean): void {
+  const facts = { seal: Number(seal.id), hash: seal.hash, sealed_at: seal.sealedAt.toISOString() }
+  if (isLast && !keys.isSigned(facts, seal.signature))
+    throw new Break(`The signature of the seal ${seal.id} is wrong, or of another app.secret.`)
+}
+
+async function checkEvents(
+  reader: Reader,
+  { id }: EventSeal,
+  body: Body,
+  { checkpoint, deleted }: { checkpoint: Body; deleted: ReadonlySet<number> },
+): Promise<number> {
+  const rows = new Map(
+    (
+      await eventsOf(
+        reader,
+        body.events.map(([event]) => BigInt(event)),
+      )
+    ).map((row) => [String(row.id), row]),
+  )
+  const owners = [...rows.values()].flatMap((row) => Object.values(ownersOf(row)))
+  const keys = await keysOf(
+    reader,
+    owners.filter((owner) => owner !== null),
+  )
+  for (const entry of body.events) {
+    const [event, createdAt] = entry
+    const row = rows.get(event)
+    if (!row && createdAt >= checkpoint.retained_since) throw new Break(`The event ${event} was deleted (seal ${id}).`)
+    if (row && !isAsSealed(row, entry, { keys, deleted }))
+      throw new Break(`The event ${event} was changed (seal ${id}).`)
+  }
+  return rows.size
+}
+
+/** Throws for an event that the seal covers and does not have. `before` is null if earlier seals were deleted. */
+async function checkNothingElse(reader: Reader, body: Body, before: Body | null): Promise<void> {
+  const sealed = new Set(body.events.map(([event]) => event))
+  for (const kind of kinds) {
+    // Nothing is left of what earlier seals covered, or has an id below the first.
+    const after = before === null || body.seal === 1 ? -(2n ** 62n) : BigInt(body[kind][0])
+    const rows = await eventsBetween(reader, kind, { after, until: BigInt(body[kind][1]), take: maxEvents })
+    const inserted = rows.find((row) => !sealed.has(String(row.id)) || isRepeatable(row.type) !== (kind === 'repeats'))
+    if (inserted) throw new Break(`The event ${inserted.id} was inserted (seal ${body.seal}).`)
+  }
+}
+
+async function verifyHead(reader: Reader, keys: HeadKeys, head: Head | null, found: Verified): Promise<void> {
+  if (!head) return
+  if (!keys.isSigned(head, head.signature))
+    throw new Break('The signature of the given head is wrong, or of another app.secret.')
+  const last = Number(found.last?.id ?? 0)
+  if (head.seal > last)
+    throw new Break(`The end of the chain was cut: it ends with the seal ${last}, and the head is number ${head.seal}.`)
+  const [seal] = await sealsAfter(reader, BigInt(head.seal) - 1n, 1)
+  // Retention has deleted it otherwise.
+  const isKept = seal && Number(seal.id) === head.seal
+  if (isKept && seal.hash !== head.hash)
+    throw new Break(`The chain was replaced: its seal ${head.seal} is not that of the head.`)
+}
