@@ -28,6 +28,7 @@ import { profileFeature } from '../features/profile/feature.ts'
 import { referenceFeature } from '../features/reference/feature.ts'
 import { registrationFeature } from '../features/registration/feature.ts'
 import { sampleFeature } from '../features/samples/feature.ts'
+import { scimFeature } from '../features/scim/feature.ts'
 import { sessionFeature } from '../features/session/feature.ts'
 import { signInPageFeature } from '../features/sign-in-page/feature.ts'
 import { socialFeature } from '../features/social/feature.ts'
@@ -70,6 +71,7 @@ export const features: readonly Feature[] = [
   activeSessionsFeature,
   oauthFeature,
   tokenFeature,
+  scimFeature,
   webhookFeature,
   decisionHookFeature,
   decisionLogFeature,

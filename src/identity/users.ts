@@ -30,6 +30,9 @@ export interface NewUser {
 
 /** Changes that an administrator can make. */
 export interface UserChanges {
+  name?: string
+  /** Counts as verified. Throws a unique violation if another user has the address. */
+  email?: string
   role?: string
   /** In its stored form. */
   username?: string
@@ -137,7 +140,14 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
 /** Changes a locked user. The caller revokes the access of a disabled user. */
 export async function updateUser(tx: Tx, user: User, changes: UserChanges, now: number): Promise<User> {
   const data: Prisma.UserUpdateInput = { updatedAt: new Date(now) }
+  if (changes.name !== undefined) data.name = changes.name
   if (changes.role !== undefined) data.role = changes.role
+  if (changes.email !== undefined && changes.email !== user.email) {
+    Object.assign(data, { email: changes.email, emailVerifiedAt: new Date(now), pendingEmail: null })
+    // Mails to the former address must not lead to the account any more.
+    await tx.passwordReset.deleteMany({ where: { userId: BigInt(user.id) } })
+    await tx.emailChange.deleteMany({ where: { userId: BigInt(user.id) } })
+  }
   if (changes.parts) data.attributes = withAttributes(user, changes.parts)
   if (changes.username !== undefined && changes.username !== user.username) {
     await giveUsername(tx, user.id, changes.username)

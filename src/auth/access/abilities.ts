@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { adminScope } from '../../platform/config/sections/admin.ts'
+import { isManagementScope } from '../../platform/config/sections/admin.ts'
 import { forbidden, invalidAbility } from '../../platform/errors.ts'
 import type { Step } from '../../platform/http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type AbilityRule, accessOf } from './route-access.ts'
 
-/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. `*` excludes `svc:admin`. */
+/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. `*` excludes `svc:admin` and `svc:scim`. */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
-  abilities.includes(ability) || (ability !== adminScope && abilities.includes('*'))
+  abilities.includes(ability) || (!isManagementScope(ability) && abilities.includes('*'))
 
 /** Parses the abilities of a token row. An unreadable list grants nothing. */
 export function storedAbilities(text: string | null): string[] {

@@ -11,17 +11,17 @@ import { accessOf } from './route-access.ts'
 export const hasAdminRole = ({ role }: Pick<User, 'role'>, { admin }: Config): boolean => admin.roles.includes(role)
 
 /**
- * Tests whether the caller may use the admin API: an administrator's session, an administrator's API token that names
- * `svc:admin`, or a client's own token while the configuration gives the client this scope. Tokens that clients hold for
+ * Tests whether the caller may use the admin API or SCIM: an administrator's session, an administrator's API token that names
+ * the scope, or a client's own token while the configuration gives the client this scope. Tokens that clients hold for
  * users never may.
  */
-function isAdministrator(caller: Caller, config: Config): boolean {
+function isAdministrator(caller: Caller, config: Config, scope: string): boolean {
   if (caller.kind === 'session') return hasAdminRole(caller.user, config)
-  if (!caller.abilities.includes(adminScope)) return false
+  if (!caller.abilities.includes(scope)) return false
   if (caller.kind === 'api_token') return caller.user !== null && hasAdminRole(caller.user, config)
   if (caller.kind !== 'machine') return false
   const client = config.clients.find(({ client_id }) => client_id === caller.clientId)
-  return client?.scopes.includes(adminScope) ?? false
+  return client?.scopes.includes(scope) ?? false
 }
 
 /** Requires an administrator on routes that declare one. */
@@ -32,9 +32,10 @@ export const administrators: Step = {
   hooksFor: (route) => {
     const access = accessOf(route)
     if (!('administrator' in access)) return null
+    const { scope = adminScope } = access
     return [
       (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
-        done(isAdministrator(callerOf(request), request.server.config.current()) ? undefined : forbidden())
+        done(isAdministrator(callerOf(request), request.server.config.current(), scope) ? undefined : forbidden())
       },
     ]
   },

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { User } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
-import { adminScope } from '../../platform/config/sections/admin.ts'
+import { isManagementScope } from '../../platform/config/sections/admin.ts'
 import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { grants, storedAbilities } from '../access/abilities.ts'
@@ -13,10 +13,10 @@ import type { Act } from '../access/visit.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
-/** Returns the abilities of a token, without `svc:admin` unless the user is an administrator: any user can request it. */
+/** Returns the abilities of a token, without `svc:admin` and `svc:scim` unless the user is an administrator: any user can request it. */
 export function abilitiesOf({ abilities }: Pick<TokenRow, 'abilities'>, user: User, config: Config): string[] {
   const stored = storedAbilities(abilities)
-  return hasAdminRole(user, config) ? stored : stored.filter((ability) => ability !== adminScope)
+  return hasAdminRole(user, config) ? stored : stored.filter((ability) => !isManagementScope(ability))
 }
 
 /** Caller with an API token, limited to the token's abilities. */

@@ -70,15 +70,19 @@ export async function addUser(
   return { ...created, groups: await changeGroups(tx, database, origin, config.current(), created.id, add) }
 }
 
-/** Changes a user. Disabling also revokes sessions, tokens and grants. */
+/**
+ * Changes a user. Disabling also revokes sessions, tokens and grants. `also` writes more in the same transaction, while the user
+ * is locked.
+ */
 export function changeUser(
   admin: Admin,
   origin: EventContext,
   userId: number,
   changes: UserChanges,
-  check?: UserCheck,
+  { check, also }: { check?: UserCheck; also?: (tx: Tx, user: User) => Promise<void> } = {},
 ): Promise<User> {
   const change = async (tx: Tx, before: User) => {
+    await also?.(tx, before)
     if (changes.role !== undefined && changes.role !== before.role) {
       await requireRoleIsNoGroup(tx, admin.config.current(), changes.role)
     }
@@ -90,6 +94,10 @@ export function changeUser(
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })
     if (updated.disabled !== before.disabled)
       await recordEvent(tx, origin, { type: updated.disabled ? 'user_disabled' : 'user_enabled', userId })
+    if (updated.email !== before.email) {
+      await recordEvent(tx, origin, { type: 'email_changed', userId })
+      await notify(admin, tx, origin, before, 'email_changed', { newEmail: updated.email })
+    }
     if (changes.resetTwoFactor && before.two_factor_enabled) {
       await notify(admin, tx, origin, updated, 'two_factor_reset')
     }

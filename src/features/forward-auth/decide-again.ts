@@ -3,7 +3,7 @@ import { hasAdminRole } from '../../auth/access/administrators.ts'
 import { SessionCaller, type TokenCaller, type TokenSignIn } from '../../auth/access/caller.ts'
 import type { User } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
-import { adminScope } from '../../platform/config/sections/admin.ts'
+import { isManagementScope } from '../../platform/config/sections/admin.ts'
 import { HttpError, unauthenticated } from '../../platform/errors.ts'
 import { type Authenticated, admit, apiOf } from './decision.ts'
 import type { OriginalRequest } from './original-request.ts'
@@ -109,7 +109,7 @@ function tokenCaller(
   const user = facts.user && userOf(facts.user)
   // As in the check of API tokens, whose users may be administrators no longer.
   const isAdmin = kind !== 'api_token' || (user !== null && hasAdminRole(user, config))
-  const abilities = isAdmin ? facts.abilities : facts.abilities.filter((name) => name !== adminScope)
+  const abilities = isAdmin ? facts.abilities : facts.abilities.filter((name) => !isManagementScope(name))
   const can = (ability: string) => grants(abilities, ability)
   return {
     ...{ kind, abilities, can, cant: (ability: string) => !can(ability), signInRefusal, user },

@@ -4,18 +4,18 @@ import type { Visit } from '../../auth/access/visit.ts'
 import { requireRecentPassword } from '../../auth/sign-in/recent-password.ts'
 import { decideGrant, issueToken, tokenOwner } from '../../auth/tokens/issue.ts'
 import type { NewAccessToken } from '../../auth/tokens/store.ts'
-import { adminScope } from '../../platform/config/sections/admin.ts'
+import { isManagementScope } from '../../platform/config/sections/admin.ts'
 import { invalidAbility } from '../../platform/errors.ts'
 import type { Static } from '../../platform/json-schema.ts'
 import type { CreateTokenBody } from './schemas.ts'
 
 /**
- * Throws 403 or 423 if a session may not create a token with `svc:admin`. Otherwise, such a token would replace the password
+ * Throws 403 or 423 if a session may not create a token with `svc:admin` or `svc:scim`. Otherwise, such a token would replace the password
  * confirmation of administrators.
  */
 function requireAdministratorFor(visit: Visit, abilities: readonly string[]): void {
   const caller = callerOf(visit)
-  if (caller.kind !== 'session' || !abilities.includes(adminScope)) return
+  if (caller.kind !== 'session' || !abilities.some(isManagementScope)) return
   if (!hasAdminRole(caller.user, visit.app.config.current())) throw invalidAbility()
   requireRecentPassword(visit)
 }

@@ -1,6 +1,6 @@
 import type { Path, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
-import { adminScope } from '../sections/admin.ts'
+import { isManagementScope } from '../sections/admin.ts'
 
 /** Rules that keep users from becoming administrators by themselves. */
 export const adminChecks = [
@@ -16,31 +16,30 @@ function newUsersAreNoAdministrators({ admin, registration }: Config, report: Re
 }
 
 function scopeIsReserved({ scopes }: Config, report: Report): void {
-  if (Object.hasOwn(scopes, adminScope)) report(['scopes', adminScope], 'is reserved for the admin API; remove it')
+  for (const name of Object.keys(scopes).filter(isManagementScope))
+    report(['scopes', name], 'is reserved for the admin API and SCIM; remove it')
 }
 
 function defaultTokensAreNoAdministrators({ tokens }: Config, report: Report): void {
-  const index = tokens.default_abilities.indexOf(adminScope)
-  if (index >= 0)
-    report(['tokens', 'default_abilities', index], `must not contain ${adminScope}; give this ability to single tokens`)
+  for (const [index, name] of tokens.default_abilities.entries()) {
+    if (!isManagementScope(name)) continue
+    report(['tokens', 'default_abilities', index], `must not contain ${name}; give this ability to single tokens`)
+  }
 }
 
 /** Allows only the grant client_credentials, so that no user can get a token with the scope. */
 function clientsAreMachines({ clients, oauth }: Config, report: Report): void {
   for (const [at, { scopes, grants, audience }] of clients.entries()) {
-    const index = scopes.indexOf(adminScope)
-    if (index < 0) continue
+    const scope = scopes.find(isManagementScope)
+    if (scope === undefined) continue
     const path: Path = ['clients', at]
     const other = grants.find((grant) => grant !== 'client_credentials')
     if (other !== undefined)
       report(
         [...path, 'grants'],
-        `must be [client_credentials] for a client with the scope ${adminScope} (found "${other}")`,
+        `must be [client_credentials] for a client with the scope ${scope} (found "${other}")`,
       )
     if (audience !== null && audience !== oauth.audience)
-      report(
-        [...path, 'audience'],
-        `must be oauth.audience for a client with the scope ${adminScope} (found "${audience}")`,
-      )
+      report([...path, 'audience'], `must be oauth.audience for a client with the scope ${scope} (found "${audience}")`)
   }
 }

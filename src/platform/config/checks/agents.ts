@@ -1,6 +1,6 @@
 import type { Path } from '../findings.ts'
 import type { Config } from '../schema.ts'
-import { adminScope } from '../sections/admin.ts'
+import { isManagementScope } from '../sections/admin.ts'
 
 type Client = Config['clients'][number]
 type Report = (key: string | Path, message: string) => void
@@ -16,7 +16,7 @@ export function agentsAreLimited(
   else if (exchange.length === 0) report('exchange', 'must name the clients whose users the client may act for')
   for (const [index, scope] of may_act_for.scopes.entries()) {
     const path = ['may_act_for', 'scopes', index]
-    if (scope === adminScope) report(path, `must not be ${adminScope}: no agent administers svc for a user`)
+    if (isManagementScope(scope)) report(path, `must not be ${scope}: no agent administers svc for a user`)
     else if (!scopes.includes(scope)) report(path, `must be one of the scopes of the client (found "${scope}")`)
   }
   for (const [index, name] of (may_act_for.apis ?? []).entries()) {

@@ -3,6 +3,15 @@ import { list, section, text } from './kinds.ts'
 /** Scope of clients, and ability of API tokens, that may use the admin API. `*` does not include it. */
 export const adminScope = 'svc:admin'
 
+/** The same for SCIM. */
+export const scimScope = 'svc:scim'
+
+/** Scopes with which a caller manages the accounts of others. */
+const managementScopes: readonly string[] = [adminScope, scimScope]
+
+/** Tests for a scope with which a caller manages the accounts of others. No wildcard includes it, and no user can get it. */
+export const isManagementScope = (name: string): boolean => managementScopes.includes(name)
+
 /** Administrators. */
 export const adminSections = {
   admin: section('The admin API below /admin/v1. docs/admin.md describes it.', {

@@ -172,6 +172,16 @@ export type SampleServer = Prisma.SampleServerModel
  */
 export type SampleTask = Prisma.SampleTaskModel
 /**
+ * Model ScimUser
+ * What a SCIM client said about a user, besides what the user has.
+ */
+export type ScimUser = Prisma.ScimUserModel
+/**
+ * Model ScimGroup
+ * What a SCIM client said about a group.
+ */
+export type ScimGroup = Prisma.ScimGroupModel
+/**
  * Model SocialAccount
  * An account at an external provider that signs a user in.
  */

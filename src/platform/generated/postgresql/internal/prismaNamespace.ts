@@ -423,6 +423,8 @@ export const ModelName = {
   PasskeyChallenge: 'PasskeyChallenge',
   SampleServer: 'SampleServer',
   SampleTask: 'SampleTask',
+  ScimUser: 'ScimUser',
+  ScimGroup: 'ScimGroup',
   SocialAccount: 'SocialAccount',
   PersonalAccessToken: 'PersonalAccessToken',
   User: 'User',
@@ -449,7 +451,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation" | "eventSeal" | "eventKey"
+    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "scimUser" | "scimGroup" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation" | "eventSeal" | "eventKey"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -2377,6 +2379,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    ScimUser: {
+      payload: Prisma.$ScimUserPayload<ExtArgs>
+      fields: Prisma.ScimUserFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ScimUserFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ScimUserFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        findFirst: {
+          args: Prisma.ScimUserFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ScimUserFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        findMany: {
+          args: Prisma.ScimUserFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>[]
+        }
+        create: {
+          args: Prisma.ScimUserCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        createMany: {
+          args: Prisma.ScimUserCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ScimUserCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>[]
+        }
+        delete: {
+          args: Prisma.ScimUserDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        update: {
+          args: Prisma.ScimUserUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        deleteMany: {
+          args: Prisma.ScimUserDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ScimUserUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ScimUserUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>[]
+        }
+        upsert: {
+          args: Prisma.ScimUserUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimUserPayload>
+        }
+        aggregate: {
+          args: Prisma.ScimUserAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateScimUser>
+        }
+        groupBy: {
+          args: Prisma.ScimUserGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ScimUserGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ScimUserCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ScimUserCountAggregateOutputType> | number
+        }
+      }
+    }
+    ScimGroup: {
+      payload: Prisma.$ScimGroupPayload<ExtArgs>
+      fields: Prisma.ScimGroupFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ScimGroupFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ScimGroupFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        findFirst: {
+          args: Prisma.ScimGroupFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ScimGroupFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        findMany: {
+          args: Prisma.ScimGroupFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>[]
+        }
+        create: {
+          args: Prisma.ScimGroupCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        createMany: {
+          args: Prisma.ScimGroupCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ScimGroupCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>[]
+        }
+        delete: {
+          args: Prisma.ScimGroupDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        update: {
+          args: Prisma.ScimGroupUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        deleteMany: {
+          args: Prisma.ScimGroupDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ScimGroupUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ScimGroupUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>[]
+        }
+        upsert: {
+          args: Prisma.ScimGroupUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ScimGroupPayload>
+        }
+        aggregate: {
+          args: Prisma.ScimGroupAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateScimGroup>
+        }
+        groupBy: {
+          args: Prisma.ScimGroupGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ScimGroupGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ScimGroupCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ScimGroupCountAggregateOutputType> | number
+        }
+      }
+    }
     SocialAccount: {
       payload: Prisma.$SocialAccountPayload<ExtArgs>
       fields: Prisma.SocialAccountFieldRefs
@@ -3523,6 +3673,26 @@ export const SampleTaskScalarFieldEnum = {
 export type SampleTaskScalarFieldEnum = (typeof SampleTaskScalarFieldEnum)[keyof typeof SampleTaskScalarFieldEnum]
 
 
+export const ScimUserScalarFieldEnum = {
+  userId: 'userId',
+  userName: 'userName',
+  nameKey: 'nameKey',
+  externalId: 'externalId'
+} as const
+
+export type ScimUserScalarFieldEnum = (typeof ScimUserScalarFieldEnum)[keyof typeof ScimUserScalarFieldEnum]
+
+
+export const ScimGroupScalarFieldEnum = {
+  groupName: 'groupName',
+  displayName: 'displayName',
+  nameKey: 'nameKey',
+  externalId: 'externalId'
+} as const
+
+export type ScimGroupScalarFieldEnum = (typeof ScimGroupScalarFieldEnum)[keyof typeof ScimGroupScalarFieldEnum]
+
+
 export const SocialAccountScalarFieldEnum = {
   id: 'id',
   userId: 'userId',
@@ -3971,6 +4141,8 @@ export type GlobalOmitConfig = {
   passkeyChallenge?: Prisma.PasskeyChallengeOmit
   sampleServer?: Prisma.SampleServerOmit
   sampleTask?: Prisma.SampleTaskOmit
+  scimUser?: Prisma.ScimUserOmit
+  scimGroup?: Prisma.ScimGroupOmit
   socialAccount?: Prisma.SocialAccountOmit
   personalAccessToken?: Prisma.PersonalAccessTokenOmit
   user?: Prisma.UserOmit

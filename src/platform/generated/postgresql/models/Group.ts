@@ -167,6 +167,7 @@ export type GroupWhereInput = {
   description?: Prisma.StringNullableFilter<"Group"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Group"> | Date | string
   memberships?: Prisma.GroupMembershipListRelationFilter
+  scimGroup?: Prisma.XOR<Prisma.ScimGroupNullableScalarRelationFilter, Prisma.ScimGroupWhereInput> | null
 }
 
 export type GroupOrderByWithRelationInput = {
@@ -174,6 +175,7 @@ export type GroupOrderByWithRelationInput = {
   description?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   memberships?: Prisma.GroupMembershipOrderByRelationAggregateInput
+  scimGroup?: Prisma.ScimGroupOrderByWithRelationInput
 }
 
 export type GroupWhereUniqueInput = Prisma.AtLeast<{
@@ -184,6 +186,7 @@ export type GroupWhereUniqueInput = Prisma.AtLeast<{
   description?: Prisma.StringNullableFilter<"Group"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Group"> | Date | string
   memberships?: Prisma.GroupMembershipListRelationFilter
+  scimGroup?: Prisma.XOR<Prisma.ScimGroupNullableScalarRelationFilter, Prisma.ScimGroupWhereInput> | null
 }, "name">
 
 export type GroupOrderByWithAggregationInput = {
@@ -209,6 +212,7 @@ export type GroupCreateInput = {
   description?: string | null
   createdAt: Date | string
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutGroupInput
+  scimGroup?: Prisma.ScimGroupCreateNestedOneWithoutGroupInput
 }
 
 export type GroupUncheckedCreateInput = {
@@ -216,6 +220,7 @@ export type GroupUncheckedCreateInput = {
   description?: string | null
   createdAt: Date | string
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutGroupInput
+  scimGroup?: Prisma.ScimGroupUncheckedCreateNestedOneWithoutGroupInput
 }
 
 export type GroupUpdateInput = {
@@ -223,6 +228,7 @@ export type GroupUpdateInput = {
   description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUpdateManyWithoutGroupNestedInput
+  scimGroup?: Prisma.ScimGroupUpdateOneWithoutGroupNestedInput
 }
 
 export type GroupUncheckedUpdateInput = {
@@ -230,6 +236,7 @@ export type GroupUncheckedUpdateInput = {
   description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutGroupNestedInput
+  scimGroup?: Prisma.ScimGroupUncheckedUpdateOneWithoutGroupNestedInput
 }
 
 export type GroupCreateManyInput = {
@@ -291,16 +298,32 @@ export type GroupUpdateOneRequiredWithoutMembershipsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.GroupUpdateToOneWithWhereWithoutMembershipsInput, Prisma.GroupUpdateWithoutMembershipsInput>, Prisma.GroupUncheckedUpdateWithoutMembershipsInput>
 }
 
+export type GroupCreateNestedOneWithoutScimGroupInput = {
+  create?: Prisma.XOR<Prisma.GroupCreateWithoutScimGroupInput, Prisma.GroupUncheckedCreateWithoutScimGroupInput>
+  connectOrCreate?: Prisma.GroupCreateOrConnectWithoutScimGroupInput
+  connect?: Prisma.GroupWhereUniqueInput
+}
+
+export type GroupUpdateOneRequiredWithoutScimGroupNestedInput = {
+  create?: Prisma.XOR<Prisma.GroupCreateWithoutScimGroupInput, Prisma.GroupUncheckedCreateWithoutScimGroupInput>
+  connectOrCreate?: Prisma.GroupCreateOrConnectWithoutScimGroupInput
+  upsert?: Prisma.GroupUpsertWithoutScimGroupInput
+  connect?: Prisma.GroupWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.GroupUpdateToOneWithWhereWithoutScimGroupInput, Prisma.GroupUpdateWithoutScimGroupInput>, Prisma.GroupUncheckedUpdateWithoutScimGroupInput>
+}
+
 export type GroupCreateWithoutMembershipsInput = {
   name: string
   description?: string | null
   createdAt: Date | string
+  scimGroup?: Prisma.ScimGroupCreateNestedOneWithoutGroupInput
 }
 
 export type GroupUncheckedCreateWithoutMembershipsInput = {
   name: string
   description?: string | null
   createdAt: Date | string
+  scimGroup?: Prisma.ScimGroupUncheckedCreateNestedOneWithoutGroupInput
 }
 
 export type GroupCreateOrConnectWithoutMembershipsInput = {
@@ -323,12 +346,58 @@ export type GroupUpdateWithoutMembershipsInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  scimGroup?: Prisma.ScimGroupUpdateOneWithoutGroupNestedInput
 }
 
 export type GroupUncheckedUpdateWithoutMembershipsInput = {
   name?: Prisma.StringFieldUpdateOperationsInput | string
   description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  scimGroup?: Prisma.ScimGroupUncheckedUpdateOneWithoutGroupNestedInput
+}
+
+export type GroupCreateWithoutScimGroupInput = {
+  name: string
+  description?: string | null
+  createdAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutGroupInput
+}
+
+export type GroupUncheckedCreateWithoutScimGroupInput = {
+  name: string
+  description?: string | null
+  createdAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutGroupInput
+}
+
+export type GroupCreateOrConnectWithoutScimGroupInput = {
+  where: Prisma.GroupWhereUniqueInput
+  create: Prisma.XOR<Prisma.GroupCreateWithoutScimGroupInput, Prisma.GroupUncheckedCreateWithoutScimGroupInput>
+}
+
+export type GroupUpsertWithoutScimGroupInput = {
+  update: Prisma.XOR<Prisma.GroupUpdateWithoutScimGroupInput, Prisma.GroupUncheckedUpdateWithoutScimGroupInput>
+  create: Prisma.XOR<Prisma.GroupCreateWithoutScimGroupInput, Prisma.GroupUncheckedCreateWithoutScimGroupInput>
+  where?: Prisma.GroupWhereInput
+}
+
+export type GroupUpdateToOneWithWhereWithoutScimGroupInput = {
+  where?: Prisma.GroupWhereInput
+  data: Prisma.XOR<Prisma.GroupUpdateWithoutScimGroupInput, Prisma.GroupUncheckedUpdateWithoutScimGroupInput>
+}
+
+export type GroupUpdateWithoutScimGroupInput = {
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutGroupNestedInput
+}
+
+export type GroupUncheckedUpdateWithoutScimGroupInput = {
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  description?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutGroupNestedInput
 }
 
 
@@ -367,6 +436,7 @@ export type GroupSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   description?: boolean
   createdAt?: boolean
   memberships?: boolean | Prisma.Group$membershipsArgs<ExtArgs>
+  scimGroup?: boolean | Prisma.Group$scimGroupArgs<ExtArgs>
   _count?: boolean | Prisma.GroupCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["group"]>
 
@@ -391,6 +461,7 @@ export type GroupSelectScalar = {
 export type GroupOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"name" | "description" | "createdAt", ExtArgs["result"]["group"]>
 export type GroupInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   memberships?: boolean | Prisma.Group$membershipsArgs<ExtArgs>
+  scimGroup?: boolean | Prisma.Group$scimGroupArgs<ExtArgs>
   _count?: boolean | Prisma.GroupCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type GroupIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -400,6 +471,7 @@ export type $GroupPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   name: "Group"
   objects: {
     memberships: Prisma.$GroupMembershipPayload<ExtArgs>[]
+    scimGroup: Prisma.$ScimGroupPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     name: string
@@ -800,6 +872,7 @@ readonly fields: GroupFieldRefs;
 export interface Prisma__GroupClient<T, Null = never, ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs, GlobalOmitOptions = {}> extends Prisma.PrismaPromise<T> {
   readonly [Symbol.toStringTag]: "PrismaPromise"
   memberships<T extends Prisma.Group$membershipsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Group$membershipsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$GroupMembershipPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  scimGroup<T extends Prisma.Group$scimGroupArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Group$scimGroupArgs<ExtArgs>>): Prisma.Prisma__ScimGroupClient<runtime.Types.Result.GetResult<Prisma.$ScimGroupPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1246,6 +1319,25 @@ export type Group$membershipsArgs<ExtArgs extends runtime.Types.Extensions.Inter
   take?: number
   skip?: number
   distinct?: Prisma.GroupMembershipScalarFieldEnum | Prisma.GroupMembershipScalarFieldEnum[]
+}
+
+/**
+ * Group.scimGroup
+ */
+export type Group$scimGroupArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the ScimGroup
+   */
+  select?: Prisma.ScimGroupSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the ScimGroup
+   */
+  omit?: Prisma.ScimGroupOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ScimGroupInclude<ExtArgs> | null
+  where?: Prisma.ScimGroupWhereInput
 }
 
 /**

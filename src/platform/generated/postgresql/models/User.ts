@@ -345,6 +345,7 @@ export type UserWhereInput = {
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
   eventKey?: Prisma.XOR<Prisma.EventKeyNullableScalarRelationFilter, Prisma.EventKeyWhereInput> | null
+  scimUser?: Prisma.XOR<Prisma.ScimUserNullableScalarRelationFilter, Prisma.ScimUserWhereInput> | null
 }
 
 export type UserOrderByWithRelationInput = {
@@ -380,6 +381,7 @@ export type UserOrderByWithRelationInput = {
   socialAccounts?: Prisma.SocialAccountOrderByRelationAggregateInput
   emailChanges?: Prisma.EmailChangeOrderByRelationAggregateInput
   eventKey?: Prisma.EventKeyOrderByWithRelationInput
+  scimUser?: Prisma.ScimUserOrderByWithRelationInput
 }
 
 export type UserWhereUniqueInput = Prisma.AtLeast<{
@@ -418,6 +420,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   socialAccounts?: Prisma.SocialAccountListRelationFilter
   emailChanges?: Prisma.EmailChangeListRelationFilter
   eventKey?: Prisma.XOR<Prisma.EventKeyNullableScalarRelationFilter, Prisma.EventKeyWhereInput> | null
+  scimUser?: Prisma.XOR<Prisma.ScimUserNullableScalarRelationFilter, Prisma.ScimUserWhereInput> | null
 }, "id" | "email" | "passkeyHandle">
 
 export type UserOrderByWithAggregationInput = {
@@ -505,6 +508,7 @@ export type UserCreateInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateInput = {
@@ -540,6 +544,7 @@ export type UserUncheckedCreateInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserUpdateInput = {
@@ -575,6 +580,7 @@ export type UserUpdateInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateInput = {
@@ -610,6 +616,7 @@ export type UserUncheckedUpdateInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateManyInput = {
@@ -908,6 +915,20 @@ export type UserUpdateOneRequiredWithoutPasskeysNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPasskeysInput, Prisma.UserUpdateWithoutPasskeysInput>, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
 }
 
+export type UserCreateNestedOneWithoutScimUserInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutScimUserInput, Prisma.UserUncheckedCreateWithoutScimUserInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutScimUserInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutScimUserNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutScimUserInput, Prisma.UserUncheckedCreateWithoutScimUserInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutScimUserInput
+  upsert?: Prisma.UserUpsertWithoutScimUserInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutScimUserInput, Prisma.UserUpdateWithoutScimUserInput>, Prisma.UserUncheckedUpdateWithoutScimUserInput>
+}
+
 export type UserCreateNestedOneWithoutSocialAccountsInput = {
   create?: Prisma.XOR<Prisma.UserCreateWithoutSocialAccountsInput, Prisma.UserUncheckedCreateWithoutSocialAccountsInput>
   connectOrCreate?: Prisma.UserCreateOrConnectWithoutSocialAccountsInput
@@ -982,6 +1003,7 @@ export type UserCreateWithoutPasswordResetInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPasswordResetInput = {
@@ -1016,6 +1038,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPasswordResetInput = {
@@ -1066,6 +1089,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPasswordResetInput = {
@@ -1100,6 +1124,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutMembershipsInput = {
@@ -1134,6 +1159,7 @@ export type UserCreateWithoutMembershipsInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutMembershipsInput = {
@@ -1168,6 +1194,7 @@ export type UserUncheckedCreateWithoutMembershipsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutMembershipsInput = {
@@ -1218,6 +1245,7 @@ export type UserUpdateWithoutMembershipsInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutMembershipsInput = {
@@ -1252,6 +1280,7 @@ export type UserUncheckedUpdateWithoutMembershipsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutSessionsInput = {
@@ -1286,6 +1315,7 @@ export type UserCreateWithoutSessionsInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSessionsInput = {
@@ -1320,6 +1350,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSessionsInput = {
@@ -1370,6 +1401,7 @@ export type UserUpdateWithoutSessionsInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSessionsInput = {
@@ -1404,6 +1436,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutRememberTokensInput = {
@@ -1438,6 +1471,7 @@ export type UserCreateWithoutRememberTokensInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutRememberTokensInput = {
@@ -1472,6 +1506,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutRememberTokensInput = {
@@ -1522,6 +1557,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutRememberTokensInput = {
@@ -1556,6 +1592,7 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutTrustedBrowsersInput = {
@@ -1590,6 +1627,7 @@ export type UserCreateWithoutTrustedBrowsersInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
@@ -1624,6 +1662,7 @@ export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutTrustedBrowsersInput = {
@@ -1674,6 +1713,7 @@ export type UserUpdateWithoutTrustedBrowsersInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
@@ -1708,6 +1748,7 @@ export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthRecordsInput = {
@@ -1742,6 +1783,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthRecordsInput = {
@@ -1776,6 +1818,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthRecordsInput = {
@@ -1826,6 +1869,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthRecordsInput = {
@@ -1860,6 +1904,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthConsentsInput = {
@@ -1894,6 +1939,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthConsentsInput = {
@@ -1928,6 +1974,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthConsentsInput = {
@@ -1978,6 +2025,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthConsentsInput = {
@@ -2012,6 +2060,7 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutOauthDelegationsInput = {
@@ -2046,6 +2095,7 @@ export type UserCreateWithoutOauthDelegationsInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutOauthDelegationsInput = {
@@ -2080,6 +2130,7 @@ export type UserUncheckedCreateWithoutOauthDelegationsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutOauthDelegationsInput = {
@@ -2130,6 +2181,7 @@ export type UserUpdateWithoutOauthDelegationsInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
@@ -2164,6 +2216,7 @@ export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutPersonalTokensInput = {
@@ -2198,6 +2251,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPersonalTokensInput = {
@@ -2232,6 +2286,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPersonalTokensInput = {
@@ -2282,6 +2337,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPersonalTokensInput = {
@@ -2316,6 +2372,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutPasskeysInput = {
@@ -2350,6 +2407,7 @@ export type UserCreateWithoutPasskeysInput = {
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutPasskeysInput = {
@@ -2384,6 +2442,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutPasskeysInput = {
@@ -2434,6 +2493,7 @@ export type UserUpdateWithoutPasskeysInput = {
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutPasskeysInput = {
@@ -2461,6 +2521,163 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
+}
+
+export type UserCreateWithoutScimUserInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutScimUserInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutScimUserInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutScimUserInput, Prisma.UserUncheckedCreateWithoutScimUserInput>
+}
+
+export type UserUpsertWithoutScimUserInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutScimUserInput, Prisma.UserUncheckedUpdateWithoutScimUserInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutScimUserInput, Prisma.UserUncheckedCreateWithoutScimUserInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutScimUserInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutScimUserInput, Prisma.UserUncheckedUpdateWithoutScimUserInput>
+}
+
+export type UserUpdateWithoutScimUserInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutScimUserInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
   oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
@@ -2502,6 +2719,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSocialAccountsInput = {
@@ -2536,6 +2754,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSocialAccountsInput = {
@@ -2586,6 +2805,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSocialAccountsInput = {
@@ -2620,6 +2840,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutEmailChangesInput = {
@@ -2654,6 +2875,7 @@ export type UserCreateWithoutEmailChangesInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutEmailChangesInput = {
@@ -2688,6 +2910,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutEmailChangesInput = {
@@ -2738,6 +2961,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutEmailChangesInput = {
@@ -2772,6 +2996,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 export type UserCreateWithoutEventKeyInput = {
@@ -2806,6 +3031,7 @@ export type UserCreateWithoutEventKeyInput = {
   personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutEventKeyInput = {
@@ -2840,6 +3066,7 @@ export type UserUncheckedCreateWithoutEventKeyInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
   socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
   emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutEventKeyInput = {
@@ -2890,6 +3117,7 @@ export type UserUpdateWithoutEventKeyInput = {
   personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutEventKeyInput = {
@@ -2924,6 +3152,7 @@ export type UserUncheckedUpdateWithoutEventKeyInput = {
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
 }
 
 
@@ -3080,6 +3309,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
   eventKey?: boolean | Prisma.User$eventKeyArgs<ExtArgs>
+  scimUser?: boolean | Prisma.User$scimUserArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["user"]>
 
@@ -3164,6 +3394,7 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   socialAccounts?: boolean | Prisma.User$socialAccountsArgs<ExtArgs>
   emailChanges?: boolean | Prisma.User$emailChangesArgs<ExtArgs>
   eventKey?: boolean | Prisma.User$eventKeyArgs<ExtArgs>
+  scimUser?: boolean | Prisma.User$scimUserArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type UserIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -3185,6 +3416,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     socialAccounts: Prisma.$SocialAccountPayload<ExtArgs>[]
     emailChanges: Prisma.$EmailChangePayload<ExtArgs>[]
     eventKey: Prisma.$EventKeyPayload<ExtArgs> | null
+    scimUser: Prisma.$ScimUserPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: bigint
@@ -3641,6 +3873,7 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   socialAccounts<T extends Prisma.User$socialAccountsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$socialAccountsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SocialAccountPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   emailChanges<T extends Prisma.User$emailChangesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$emailChangesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$EmailChangePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   eventKey<T extends Prisma.User$eventKeyArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$eventKeyArgs<ExtArgs>>): Prisma.Prisma__EventKeyClient<runtime.Types.Result.GetResult<Prisma.$EventKeyPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
+  scimUser<T extends Prisma.User$scimUserArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$scimUserArgs<ExtArgs>>): Prisma.Prisma__ScimUserClient<runtime.Types.Result.GetResult<Prisma.$ScimUserPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -4381,6 +4614,25 @@ export type User$eventKeyArgs<ExtArgs extends runtime.Types.Extensions.InternalA
    */
   include?: Prisma.EventKeyInclude<ExtArgs> | null
   where?: Prisma.EventKeyWhereInput
+}
+
+/**
+ * User.scimUser
+ */
+export type User$scimUserArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the ScimUser
+   */
+  select?: Prisma.ScimUserSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the ScimUser
+   */
+  omit?: Prisma.ScimUserOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ScimUserInclude<ExtArgs> | null
+  where?: Prisma.ScimUserWhereInput
 }
 
 /**

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyInstance } from 'fastify'
+import { hasAdminRole } from '../../auth/access/administrators.ts'
+import { newAttributes } from '../../identity/attributes.ts'
+import { isHeldForUndo } from '../../identity/email-change.ts'
+import type { EventContext } from '../../identity/events.ts'
+import { canonicalEmail, type User } from '../../identity/user.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { isUniqueViolation } from '../../platform/database/unique.ts'
+import { HttpError, notFound } from '../../platform/errors.ts'
+import { type Admin, lockForAdmin } from '../admin/admin.ts'
+import { addUser, changeUser, removeUser } from '../admin/users.ts'
+import { ScimError } from './errors.ts'
+import type { ListFilter } from './filter.ts'
+import { countUsers, pageOfUsers, saveScimUser, scimGroups, scimUsers, userIdsBy, userRows } from './store.ts'
+import { type Resource, userResource, type WantedUser, wantedUser } from './user-resource.ts'
+
+/** What the functions of this folder need. */
+export interface Scim {
+  app: Pick<FastifyInstance, 'database' | 'config'>
+  admin: Admin
+  origin: EventContext
+  /** Address of `/scim/v2`. */
+  base: string
+}
+
+/** A page of a list; `startIndex` begins with 1. */
+export interface Page {
+  startIndex: number
+  count: number
+  filter: ListFilter | null
+}
+
+export interface Found {
+  total: number
+  resources: Resource[]
+}
+
+/** Users that are read at once. */
+const batch = 500
+
+/** Resources of users by id, in order. */
+async function resourcesOf({ app: { database, config }, base }: Scim, ids: readonly number[]): Promise<Resource[]> {
+  const rows = await userRows(database, ids)
+  const known = await scimUsers(database, ids)
+  const names = [...new Set(rows.flatMap(({ groups }): string[] => JSON.parse(groups)))]
+  const groups = await scimGroups(database, names)
+  return rows.map((row) =>
+    userResource(row, { scim: known.get(Number(row.id)), groups, config: config.current(), base }),
+  )
+}
+
+/** Returns a user. Throws 404 for an unknown one. */
+export async function findResource(scim: Scim, id: string): Promise<Resource> {
+  const [found] = /^[1-9]\d{0,14}$/.test(id) ? await resourcesOf(scim, [Number(id)]) : []
+  if (!found) throw new ScimError(404, `No user has the id ${id}.`)
+  return found
+}
+
+/** Lists users by id. A filter that no index serves reads all users. */
+export async function listUsers(scim: Scim, { startIndex, count, filter }: Page): Promise<Found> {
+  const { database } = scim.app
+  if (!filter) {
+    const ids = count === 0 ? [] : await pageOfUsers(database, startIndex - 1, count)
+    return { total: await countUsers(database), resources: await resourcesOf(scim, ids) }
+  }
+  if (filter.key) {
+    const all = await resourcesOf(scim, await userIdsBy(database, filter.key))
+    const matching = all.filter((resource) => filter.matches(resource))
+    return { total: matching.length, resources: matching.slice(startIndex - 1, startIndex - 1 + count) }
+  }
+  const found: Found = { total: 0, resources: [] }
+  for (let skip = 0; ; skip += batch) {
+    const ids = await pageOfUsers(database, skip, batch)
+    for (const resource of await resourcesOf(scim, ids)) {
+      if (!filter.matches(resource)) continue
+      found.total++
+      if (found.total >= startIndex && found.resources.length < count) found.resources.push(resource)
+    }
+    if (ids.length < batch) return found
+  }
+}
+
+const taken = (): ScimError => new ScimError(409, 'Another user has this userName or this email address.', 'uniqueness')
+
+/** Runs a change, and throws 409 if another user has the name or the address. */
+async function unlessTaken<Result>(change: () => Promise<Result>): Promise<Result> {
+  try {
+    return await change()
+  } catch (error) {
+    const isTaken = error instanceof HttpError && error.statusCode === 422 && error.errors?.email !== undefined
+    throw isTaken || isUniqueViolation(error) ? taken() : error
+  }
+}
+
+/** Throws 409 if the name of a user is the address of another one, because both would be found by it. */
+async function requireFreeName(tx: Tx, wanted: WantedUser, userId: number | null): Promise<void> {
+  const ids = await userIdsBy({ prisma: tx }, { attribute: 'username', value: canonicalEmail(wanted.userName) })
+  if (ids.some((id) => id !== userId)) throw taken()
+}
+
+/** Creates a user without a password. The address counts as verified. */
+export async function createScimUser(scim: Scim, wanted: WantedUser): Promise<Resource> {
+  const { app, admin, origin } = scim
+  const { givenName: given_name, familyName: family_name, active = true } = wanted
+  const facts = {
+    ...{ email: wanted.email, name: wanted.name, password: null, verified: true },
+    attributes: newAttributes({ given_name, family_name }),
+    role: app.config.current().registration.role,
+  }
+  const id = await unlessTaken(() =>
+    app.database.transaction(async (tx) => {
+      await lockForAdmin(admin, tx, [])
+      await requireFreeName(tx, wanted, null)
+      const created = await addUser(app, tx, origin, facts)
+      await saveScimUser(tx, { userId: BigInt(created.id), userName: wanted.userName, externalId: wanted.externalId })
+      return created.id
+    }),
+  )
+  if (!active) await changeUser(admin, origin, id, { disabled: true })
+  return findResource(scim, String(id))
+}
+
+/** Makes a user as wanted. `check` tests the current resource, while nobody else can change it. */
+export async function replaceScimUser(
+  scim: Scim,
+  id: number,
+  wanted: WantedUser,
+  check: (current: Resource) => void,
+): Promise<Resource> {
+  const { app, admin, origin } = scim
+  const current = await findResource(scim, String(id))
+  check(current)
+  if (isAsWanted(current, wanted)) return current
+  const email = canonicalEmail(wanted.email)
+  const requireChangeable = (user: User): void => {
+    // Whoever receives the mails of an administrator can become one.
+    if (email !== user.email && hasAdminRole(user, app.config.current()))
+      throw new ScimError(403, 'SCIM does not change the address of an administrator.', 'mutability')
+  }
+  const also = async (tx: Tx, user: User): Promise<void> => {
+    await requireFreeName(tx, wanted, id)
+    if (email !== user.email && (await isHeldForUndo(tx, email, id, origin.now))) throw taken()
+    await saveScimUser(tx, { userId: BigInt(id), userName: wanted.userName, externalId: wanted.externalId })
+  }
+  await unlessTaken(() =>
+    changeUser(admin, origin, id, changesOf(wanted, email), { check: requireChangeable, also }),
+  ).catch((error) => {
+    throw error instanceof HttpError && error.statusCode === 404 ? notFound(`No user has the id ${id}.`) : error
+  })
+  return findResource(scim, String(id))
+}
+
+/** Tests whether nothing changes, because clients send everything again every day. */
+function isAsWanted(resource: Resource, wanted: WantedUser): boolean {
+  const known = wantedUser(resource)
+  const { active = known.active } = wanted
+  return isDeepStrictEqual(known, { ...wanted, email: canonicalEmail(wanted.email), active })
+}
+
+const changesOf = ({ name, givenName, familyName, active }: WantedUser, email: string) => ({
+  ...{ name, email, parts: { given_name: givenName, family_name: familyName } },
+  ...(active === undefined ? {} : { disabled: !active }),
+})
+
+/** Deletes a user with all data. */
+export async function deleteScimUser(scim: Scim, id: number, check: (current: Resource) => void): Promise<void> {
+  check(await findResource(scim, String(id)))
+  await removeUser(scim.admin, scim.origin, id)
+}
