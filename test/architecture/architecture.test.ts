@@ -57,7 +57,7 @@ const layerOf = (file: string): number =>
   programs.includes(file) ? layers.length : layers.indexOf(file.split('/')[0] ?? '')
 
 /** Features that show or change what other features store, which import nothing from them. */
-const reachOthers = ['features/admin', 'features/event-export']
+const reachOthers = ['features/admin', 'features/event-export', 'features/scim']
 
 const isAllowed = (from: string, to: string): boolean =>
   partOf(from) === partOf(to) ||

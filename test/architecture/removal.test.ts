@@ -28,7 +28,8 @@ const slices: Readonly<Record<string, Slice>> = {
   'decision-hooks': { words: /decision-hooks|\bhooks\.before|config\/sections\/hooks/, max: maxFiles },
   'decision-log': { words: /decision-log|decisionLog|audit\.decisions/, max: maxFiles },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
-  'email-change': { max: 13 },
+  // SCIM changes addresses too.
+  'email-change': { max: 15 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
@@ -41,7 +42,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
   // admin API and its rules have personal access tokens, clients and keys. `secret:check` counts its rows.
   // The configuration that `svc init` writes names its documentation.
-  oauth: { words: /oauth|oidc|openid/i, max: 70 },
+  oauth: { words: /oauth|oidc|openid/i, max: 71 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
   // Administrators see them. The import from Laravel lists them.
   passkeys: { words: /passkey|webauthn/i, max: 15 },
@@ -53,6 +54,8 @@ const slices: Readonly<Record<string, Slice>> = {
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
   'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
+  // Its scope is reserved wherever that of the admin API is.
+  scim: { words: /\bscim/i, max: 10 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups

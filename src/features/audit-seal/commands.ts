@@ -42,7 +42,10 @@ export const sealCommands = [
     details:
       'Compares all sealed events with the chain of seals, and names the first difference. svc seals an event one to two minutes after it happened, and an event that counts repetitions after two hours. Only --head detects that the end of the chain was cut. Exits with 1 at a difference.',
     options: {
-      head: { value: 'file', description: 'A head that was kept elsewhere: of audit:head, or exported events' },
+      head: {
+        value: 'file',
+        description: 'File with a head that was kept elsewhere: the output of audit:head, or exported events',
+      },
       json: jsonOption,
     },
     run: async (context, { options: { head, json } }) => {

@@ -5,7 +5,8 @@ import { answerOf } from '../../platform/http/error-handler.ts'
 import { adminOrigin } from '../admin/api/request.ts'
 import { adminOf } from '../admin/api/still-administrator.ts'
 import { defaultResults, maxResults, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
-import { invalidValue, ScimError, scimType, sendScimError } from './errors.ts'
+import { scimType, sendScimError } from './error-hooks.ts'
+import { invalidValue, ScimError } from './errors.ts'
 import { listFilter } from './filter.ts'
 import {
   createScimGroup,
@@ -139,7 +140,7 @@ const versionCheck = ({ headers }: FastifyRequest) => {
   }
 }
 
-/** SCIM 2.0 (RFC 7643, RFC 7644): users and groups for identity providers that provision them. */
+/** SCIM 2.0 (RFC 7643, RFC 7644): users and groups, for directories that provision them. */
 const scim: FastifyPluginAsync = async (app) => {
   app.addContentTypeParser(/^application\/scim\+json/, { parseAs: 'string' }, (request, text, done) =>
     app.getDefaultJsonParser('error', 'error')(request, String(text), done),

@@ -142,7 +142,7 @@ t.test('refuses what it cannot store, and says why', async (t) => {
     [change({ op: 'replace', path: 5, value: 'x' }), 400, 'invalidPath'],
     [change({ op: 'remove' }), 400, 'noTarget'],
     [change({ op: 'add', path: '__proto__.polluted', value: 'x' }), 400, 'invalidPath'],
-    [change({ op: 'add', value: { constructor: { prototype: { polluted: true } } } }), 400, 'invalidPath'],
+    [change({ op: 'add', value: { constructor: { prototype: { polluted: true } } } }), 400, 'invalidSyntax'],
     [svc.scim('PATCH', `/Users/${id}`, {}), 400, 'invalidSyntax'],
     [svc.scim('PUT', '/Users/9999', newUser('z@example.com')), 404, undefined],
     [svc.scim('PATCH', '/Users/x', patch({ op: 'remove', path: 'name' })), 404, undefined],
@@ -244,7 +244,25 @@ t.test('lets only clients and tokens with the scope in', async (t) => {
   const token = await svc.createToken(admin, { abilities: ['svc:scim'] })
   t.equal(await ask(token), 200)
   t.equal(await ask(token, '/admin/v1/users'), 403)
-  t.equal((await svc.bearer(null, 'GET', '/scim/v2/Users')).statusCode, 401)
+  const paths = [
+    '/Users',
+    '/Users/1',
+    '/Users/.search',
+    '/Groups',
+    '/Groups/x',
+    '/Groups/.search',
+    '/.search',
+    '/Schemas',
+    '/x',
+  ]
+  for (const path of paths) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+      for (const headers of [{}, { authorization: 'Bearer 1|nonsense' }, { authorization: 'Bearer a.b.c' }]) {
+        const answer = await svc.app.inject({ method, url: `/scim/v2${path}`, headers })
+        t.ok([401, 405].includes(answer.statusCode), `${method} ${path}: ${answer.statusCode}`)
+      }
+    }
+  }
 
   const taken = await svc.scim(
     'PATCH',

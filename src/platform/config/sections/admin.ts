@@ -20,7 +20,7 @@ export const adminSections = {
       maxItems: 100,
       example: ['admin'],
       description:
-        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials.',
+        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim.',
     }),
   }),
 }
