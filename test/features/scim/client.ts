@@ -11,7 +11,7 @@ export interface Provisioned extends TestApp {
 }
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
-export const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 const entra = { client_id: 'entra', type: 'confidential', secret, grants: ['client_credentials'], scopes: ['svc:scim'] }
 
