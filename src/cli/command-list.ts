@@ -4,6 +4,7 @@ import { doctorCommands } from '../tools/doctor/command.ts'
 import { initCommands } from '../tools/init/command.ts'
 import { dataCommands } from '../tools/maintenance/commands.ts'
 import { importCommands } from '../tools/maintenance/laravel/command.ts'
+import { userFileCommands } from '../tools/maintenance/users-file/commands.ts'
 import { testServerCommands } from '../tools/test-server/command.ts'
 import { configCommands } from './config-commands.ts'
 import { guardCommands } from './guard-command.ts'
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   ...planCommands,
   ...dataCommands,
   ...importCommands,
+  ...userFileCommands,
   ...doctorCommands,
   ...testServerCommands,
 ]

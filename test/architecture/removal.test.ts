@@ -97,8 +97,9 @@ function filesToChange(slice: string): string[] {
     files
       .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `platform/config/sections/${slice}.ts`)
       .filter(({ text }) => words.test(text))
-      // The import from Laravel and the plan each count once, because they could be removed as a whole.
-      .map(({ file }) => file.replace(/^(tools\/maintenance\/laravel|cli\/plan)\/.*/, '$1'))
+      // The imports and the plan each count once, because they could be removed as a whole.
+      .map(({ file }) => file.replace(/^tools\/maintenance\/(laravel|users-file)\/.*/, 'imports'))
+      .map((file) => file.replace(/^(cli\/plan)\/.*/, '$1'))
       .filter((file, index, all) => all.indexOf(file) === index)
   )
 }
