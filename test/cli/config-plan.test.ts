@@ -50,7 +50,7 @@ t.test('says in words what changes, and what needs a restart', async (t) => {
     'Client web: name changes: Web → null',
     'Client web: scopes gets orders:write and loses orders:read',
     'Guard rule gone is removed',
-    'Guard rule new is added',
+    'Guard rule new (authenticated) is added',
     'Guard rule orders: roles gets admin',
     'Guard rule orders: second_factor is turned on',
     'Limit global allows less: null → 60/1m',
@@ -87,6 +87,18 @@ t.test('names the sessions that would end, and the tokens that would expire', as
     ],
   })
   t.match(await svc.plan({ session: { lifetime: '2h', absolute_lifetime: '89m' } }), { affected: [{ count: 1 }] })
+  const session = { lifetime: '2h' }
+  for (const [settings, why] of [
+    [{ app: { secret: 'another-secret-that-is-32-bytes-long' } }, 'app.secret changes'],
+    [{ session: { ...session, cookie: 'other' } }, 'session.cookie changes'],
+    [{ stateful_api: false }, 'stateful_api is turned off'],
+    [{ app: { url: 'http://127.0.0.1:8000' } }, 'app.url changes'],
+  ] as const) {
+    const found = await svc.plan({ session, ...settings })
+    t.match(found, { code: 3, affected: [{ what: `Sessions that end, because ${why}`, count: 1 }] })
+  }
+  const rotated = ['another-secret-that-is-32-bytes-long', 'the-secret-of-the-tests-is-32-bytes-long']
+  t.match(await svc.plan({ session, app: { secret: rotated } }), { code: 0, affected: [] }, 'the former secret stays')
 })
 
 t.test('names the grants and personal tokens that would end or lose scopes', async (t) => {
@@ -152,6 +164,10 @@ t.test('names the users who could no longer sign in, or would be held back', asy
     users: { fields: { team: { schema: { type: 'string' } } } },
   }
   t.match(await svc.plan({ ...same, app: { name: 'Other' } }), { code: 0, affected: [] })
+  const moved = { acme: { ...acme.acme, issuer: 'https://new.acme.example' } }
+  t.match(await svc.plan({ ...same, social: moved }), {
+    affected: [{ what: 'Users who can no longer sign in', users: [ada.id] }],
+  })
   const { affected, code } = await svc.plan({
     registration: { require_verified_email: true },
     terms: { version: '2', url: 'https://example.com/terms' },

@@ -137,7 +137,69 @@ t.test('lists the decisions about tokens that would be different', async (t) => 
     ['401 invalid_client', 'depends on the credential', 'token nobody'],
   ])
   const gone = await svc.plan({ ...settings, clients: others }, '--replay=1h')
-  t.ok(gone.replay?.flips.every(({ verdict_after }) => verdict_after === '401 invalid_client'))
+  t.ok(gone.replay?.flips.every(({ verdict_after }) => /^40[01] invalid_client$/.test(verdict_after)))
+})
+
+t.test('does not take a refused credential for refused, where other credentials count', async (t) => {
+  const apis = { stock: { audience: 'https://stock.example', scopes: ['stock:read'] } }
+  const client = {
+    client_id: 'robot',
+    type: 'confidential',
+    secret,
+    grants: ['client_credentials'],
+    scopes: ['stock:read'],
+  }
+  const settings = { server, apis, clients: [client], scopes: { 'stock:read': 'Stock' }, guard: { rules } }
+  const svc = await buildPlanned(t, settings)
+  const { access_token } = (await token(svc, 'robot', { grant_type: 'client_credentials' })).json()
+  t.equal((await ask(svc, '/orders/1', { authorization: `Bearer ${access_token}` })).statusCode, 401)
+  await svc.flush()
+  t.match(await svc.plan(settings, '--replay=1h'), { code: 0, replay: { flips: [], changed_before: 0 } })
+  const opened = { ...settings, guard: { rules: [{ ...rules[0], audience: 'stock' }, rules[1]] } }
+  const { replay } = await svc.plan(opened, '--replay=1h')
+  t.match(replay?.flips, [{ verdict_before: '401 unauthenticated', verdict_after: 'depends on the credential' }])
+
+  const other = { ...settings, clients: [{ ...client, secret: 'another-secret-that-is-long' }] }
+  const replaced = await svc.plan(other, '--replay=1h')
+  t.match(replaced.replay?.flips, [
+    { kind: 'token', verdict_before: '200', verdict_after: 'depends on the credential' },
+  ])
+  const both = { ...settings, clients: [{ ...client, secret: ['another-secret-that-is-long', secret] }] }
+  t.match(await svc.plan(both, '--replay=1h'), { code: 0 }, 'the former secret still works')
+})
+
+t.test('answers as before where the request was wrong, and finds scopes that no longer belong together', async (t) => {
+  const scopes = { a: 'A', b: 'B' }
+  const client = {
+    client_id: 'machine',
+    type: 'confidential',
+    secret,
+    grants: ['client_credentials'],
+    scopes: ['a', 'b'],
+  }
+  const svc = await buildPlanned(t, { scopes, clients: [client] })
+  const wanted = { grant_type: 'client_credentials', scope: 'a b' }
+  t.equal((await token(svc, 'machine', wanted)).statusCode, 200)
+  t.equal((await token(svc, 'machine', { grant_type: 'foo' })).statusCode, 400)
+  t.equal((await token(svc, 'machine', {})).statusCode, 400)
+  const evil = new URLSearchParams({ client_id: 'nobody', redirect_uri: 'https://x.example/\u001b[2J\nNo one?token=1' })
+  t.equal((await svc.app.inject(`/oauth/authorize?${evil}`)).statusCode, 400)
+  await svc.flush()
+  t.match(await svc.plan({ scopes, clients: [client] }, '--replay=1h'), {
+    code: 0,
+    replay: { changed_before: 0, flips: [] },
+  })
+  const split = { scopes, clients: [client], apis: { x: { audience: 'https://x.example', scopes: ['b'] } } }
+  t.match((await svc.plan(split, '--replay=1h')).replay?.flips, [
+    { verdict_before: '200', verdict_after: '400 invalid_target' },
+  ])
+  const known = { client_id: 'nobody', type: 'public', grants: ['device_code'] }
+  const lines = await svc.read({ scopes, clients: [client, known] }, '--replay=1h')
+  t.ok(lines.some((line) => line.includes('nobody')))
+  t.notOk(
+    lines.some((line) => /^No one|token=1|\n/.test(line)),
+    'text of a client stays in its line',
+  )
 })
 
 t.test('records nothing by default, and a sample on request', async (t) => {
@@ -175,10 +237,10 @@ t.test(
       t.match(text, 'the-path')
       t.notMatch(text, /query=1|the-session|secret-page/)
       t.notOk(text.includes(plain.split('|')[1] ?? '|'))
-      t.match(batch, { missed: 12 })
-      t.equal(batch?.decisions.length, 1_000)
+      t.match(batch, { missed: 761 })
+      t.equal(batch?.decisions.length, 251)
     }
-    t.match((await svc.plan({ guard: { rules } }, '--replay=1h')).replay, { missing: 12, decisions: 1_000 })
+    t.match((await svc.plan({ guard: { rules } }, '--replay=1h')).replay, { missing: 761, decisions: 251 })
     for await (const batch of batchesSince(svc.database, ['another-secret-that-is-32-bytes-long'], 0))
       t.equal(batch, null)
     svc.clock.advance(3_600_001)
@@ -194,6 +256,9 @@ t.test('keeps answering when the decisions cannot be written', async (t) => {
   t.equal((await ask(svc, '/public/a')).statusCode, 200)
   await svc.flush()
   t.ok(svc.app.decisionLog instanceof DecisionRecorder)
+  await svc.database.prisma.$executeRawUnsafe('ALTER TABLE away RENAME TO decision_batches')
+  await svc.flush()
+  t.match((await svc.plan({ guard: { rules } }, '--replay=1h')).replay, { decisions: 0, missing: 1 })
 })
 
 t.test('counts a batch of decisions that other replicas made', async (t) => {

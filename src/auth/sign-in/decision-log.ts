@@ -7,9 +7,9 @@ export interface DecisionLog {
   wants(): boolean
   /**
    * Records what a decision depended on besides the configuration, and the verdict, as plain values. The facts must contain no
-   * secrets. Equal facts are counted, so they should not contain the time.
+   * secrets. Equal facts are counted, so they should not contain the time. `isKnown`: someone with a valid credential caused it.
    */
-  record(kind: DecisionKind, facts: object): void
+  record(kind: DecisionKind, facts: object, { isKnown }: { isKnown: boolean }): void
 }
 
 declare module 'fastify' {

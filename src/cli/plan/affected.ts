@@ -57,22 +57,31 @@ export async function affectedBy(context: Context, both: Both): Promise<Effect[]
   return effects.all
 }
 
-async function sessions(
-  { database: { prisma }, now }: Context,
-  { before, after }: Both,
-  effects: Effects,
-): Promise<void> {
-  const [old, next] = [before.session, after.session]
-  if (old.lifetime <= next.lifetime && old.absolute_lifetime <= next.absolute_lifetime) return
+/** Why all sessions end; null if they do not. */
+function endOfAll({ before, after }: Both): string | null {
+  // A secret that stays in the list still verifies.
+  if (before.app.secret[0] !== undefined && !after.app.secret.includes(before.app.secret[0]))
+    return 'app.secret changes'
+  if (before.session.cookie !== after.session.cookie) return 'session.cookie changes'
+  if (before.session.domain !== after.session.domain) return 'session.domain changes'
+  if (new URL(before.app.url).host !== new URL(after.app.url).host) return 'app.url changes'
+  if (before.session.secure !== after.session.secure) return 'the names of cookies change'
+  return before.stateful_api && !after.stateful_api ? 'stateful_api is turned off' : null
+}
+
+async function sessions({ database: { prisma }, now }: Context, both: Both, effects: Effects): Promise<void> {
+  const [old, next] = [both.before.session, both.after.session]
+  const ended = endOfAll(both)
+  if (!ended && old.lifetime <= next.lifetime && old.absolute_lifetime <= next.absolute_lifetime) return
   const alive = ({ lifetime, absolute_lifetime }: Config['session']) => ({
     lastSeenAt: { gt: new Date(now - lifetime) },
     createdAt: { gt: new Date(now - absolute_lifetime) },
   })
-  const [both, first] = await Promise.all([
-    prisma.session.count({ where: { userId: { not: null }, AND: [alive(old), alive(next)] } }),
-    prisma.session.count({ where: { userId: { not: null }, ...alive(old) } }),
-  ])
-  effects.add('Sessions that end, because their lifetime becomes shorter', null, first - both)
+  const signedIn = { userId: { not: null } }
+  const all = await prisma.session.count({ where: { ...signedIn, ...alive(old) } })
+  if (ended) return effects.add(`Sessions that end, because ${ended}`, null, all)
+  const kept = await prisma.session.count({ where: { ...signedIn, AND: [alive(old), alive(next)] } })
+  effects.add('Sessions that end, because their lifetime becomes shorter', null, all - kept)
 }
 
 async function apiTokens(
@@ -126,6 +135,7 @@ const batch = 500
 async function grants({ database: { prisma }, config, now }: Context, both: Both, effects: Effects): Promise<void> {
   const [old, next] = [new Registry(both.before), new Registry(both.after)]
   const seal = new RecordSeal(config.current().app.secret)
+  const isOtherAudience = both.before.oauth.audience !== both.after.oauth.audience
   for (let last = ''; ; ) {
     const where = { kind: 'Grant', id: { gt: last }, OR: [{ expiresAt: null }, { expiresAt: { gt: BigInt(now) } }] }
     const rows = await prisma.oauthRecord.findMany({ where, orderBy: { id: 'asc' }, take: batch })
@@ -137,6 +147,8 @@ async function grants({ database: { prisma }, config, now }: Context, both: Both
       const lost = lostScopes([...new Set(names)], clientId, old, next)
       if (!next.has(clientId)) effects.add(`Tokens of the client ${clientId} that end, because it is removed`, user)
       else if (lost.length > 0) effects.add(`Grants of the client ${clientId} that lose ${lost.join(' ')}`, user)
+      else if (isOtherAudience)
+        effects.add('Grants whose access tokens stop working, because oauth.audience changes', user)
       else if (old.refreshTtl(clientId) > 0 && next.refreshTtl(clientId) === 0)
         effects.add(`Grants of the client ${clientId} whose tokens cannot be renewed any more`, user)
     }
@@ -168,6 +180,20 @@ async function users({ database }: Context, { before, after }: Both, effects: Ef
   }
 }
 
+/** The configuration as far as stored passkeys and links work with it: they belong to the former rp_id and issuer. */
+function withFormerAccounts(after: Config, before: Config): Config {
+  const isSameSite = after.passkeys.rp_id === before.passkeys.rp_id
+  const social = Object.entries(after.social).filter(([id, { issuer }]) => {
+    const former = before.social[id]
+    return former === undefined || former.issuer === issuer
+  })
+  return {
+    ...after,
+    social: Object.fromEntries(social),
+    passkeys: isSameSite ? after.passkeys : { ...after.passkeys, enabled: false },
+  }
+}
+
 async function waysIn(
   { database: { prisma }, features }: Context,
   { before, after }: Both,
@@ -175,6 +201,7 @@ async function waysIn(
 ): Promise<void> {
   // A mailed code is a way in for everyone.
   if (after.login.email_code) return
+  const next = withFormerAccounts(after, before)
   const isOpen = async (config: Config, id: number): Promise<boolean> => {
     if (config.login.email_code) return true
     for (const { wayIn } of features) if (await wayIn?.isOpen(prisma, config, id)) return true
@@ -185,7 +212,7 @@ async function waysIn(
     const select = { id: true, password: true }
     const rows = await prisma.user.findMany({ where, select, orderBy: { id: 'asc' }, take: batch })
     for (const { id, password } of rows) {
-      if (isPassword(password) || (await isOpen(after, Number(id)))) continue
+      if (isPassword(password) || (await isOpen(next, Number(id)))) continue
       if (await isOpen(before, Number(id))) effects.add('Users who can no longer sign in', Number(id))
     }
     last = rows.at(-1)?.id ?? last

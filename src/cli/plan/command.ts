@@ -15,8 +15,8 @@ import { affectedBy, type Effect, maxUsers } from './affected.ts'
 import { type Flip, type Replay, replay } from './replay.ts'
 import { wordsOf } from './words.ts'
 
-/** Exit code of a plan that has an effect on someone. */
-const hasEffect = 3
+/** Exit codes of a plan that has an effect on someone, and of one that a reload would refuse. */
+const [hasEffect, invalid] = [3, 78]
 
 const options = {
   ...againstOption,
@@ -68,7 +68,8 @@ async function plan(
   }
   if (given.json) context.print(JSON.stringify(made))
   else print(context, made)
-  if (made.affected.length > 0 || (made.replay?.flips.length ?? 0) > 0) process.exitCode = hasEffect
+  if (made.problems.length > 0) process.exitCode = invalid
+  else if (made.affected.length > 0 || (made.replay?.flips.length ?? 0) > 0) process.exitCode = hasEffect
 }
 
 /** Returns the beginning of the time to replay, in Unix milliseconds. */
@@ -117,7 +118,7 @@ export const planCommands = [
     name: 'config:plan',
     summary: 'Show what a changed file would change, and whom it would affect',
     details:
-      'Compares the file with the active configuration. Prints the changes in words, the keys that need a restart, and the sessions, tokens and users that the change affects. With --replay, makes the recorded decisions of the guard and of the OAuth server again (audit.decisions), and lists those that would be different. Changes nothing. Exits with 0 if nobody is affected, with 3 if someone is, and with 78 if the file is invalid.',
+      'Compares the file with the active configuration. Prints the changes in words, the keys that need a restart, and the sessions, tokens and users that the change affects. With --replay, makes the recorded decisions of the guard and of the OAuth server again (audit.decisions), and lists those that would be different. Changes nothing. Exits with 0 if nobody is affected, with 3 if someone is, and with 78 if the file is invalid or a reload would refuse it.',
     arguments: [{ name: 'file', description: 'The changed file. By default the configured one' }],
     options,
     run: plan,

@@ -9,6 +9,7 @@ import { signInRefusal } from '../../features/oauth/sign-in-refusal.ts'
 import { type PlaceOf, placeText } from '../../platform/config/findings.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { withoutControls } from '../../platform/http/formats.ts'
 import { maxUsers } from './affected.ts'
 
 /** Recorded decisions that would be different, and equal in what changes. */
@@ -55,10 +56,14 @@ class Court {
   readonly #known: ReadonlySet<string>
   readonly #placeOf: PlaceOf
 
-  constructor(config: Config, placeOf: PlaceOf) {
+  /** The clients before the change. */
+  readonly #before: Registry
+
+  constructor({ config, placeOf }: Candidate, before: Config) {
     this.#config = config
     this.#placeOf = placeOf
     this.#registry = new Registry(config)
+    this.#before = new Registry(before)
     this.#known = knownScopes(config)
   }
 
@@ -80,7 +85,7 @@ class Court {
   }
 
   token(facts: TokenFacts): Cause {
-    const verdict = decideTokensAgain(facts, this.#registry, this.#known) ?? unknown
+    const verdict = decideTokensAgain(facts, this.#registry, { known: this.#known, before: this.#before }) ?? unknown
     const index = this.#config.clients.findIndex(({ client_id }) => client_id === facts.clientId)
     const place = index < 0 ? null : this.#placeOf(['clients', index])
     return { verdict, name: `client ${facts.clientId}${place ? `, ${placeText(place)}` : ''}` }
@@ -104,7 +109,7 @@ export async function replay(
   secrets: readonly string[],
   { before, after, since }: { before: Candidate; after: Candidate; since: number },
 ): Promise<Replay> {
-  const [old, next] = [new Court(before.config, before.placeOf), new Court(after.config, after.placeOf)]
+  const [old, next] = [new Court(before, before.config), new Court(after, before.config)]
   const found = new Map<string, Flip>()
   const result: Replay = { decisions: 0, missing: 0, changed_before: 0, flips: [] }
   const { stackTraceLimit } = Error
@@ -129,6 +134,9 @@ export async function replay(
 // Sound: the facts of both kinds have a verdict.
 const verdictIn = ({ facts }: RecordedDecision): string => (facts as { verdict: string }).verdict
 
+/** Text of a client as one short line. */
+const printable = (text: string): string => withoutControls(text).slice(0, 200)
+
 function addFlip(found: Map<string, Flip>, { kind, facts, count }: RecordedDecision, was: Cause, is: Cause): void {
   const key = JSON.stringify([kind, was, is])
   const flip = found.get(key) ?? {
@@ -141,11 +149,11 @@ function addFlip(found: Map<string, Flip>, { kind, facts, count }: RecordedDecis
   // Sound: as in `Court.decide`.
   if (kind === 'token') {
     const { clientId, endpoint, scopes, redirectUri = '' } = facts as TokenFacts
-    flip.example = [endpoint, clientId, ...scopes, redirectUri].filter(Boolean).join(' ')
+    flip.example = printable([endpoint, clientId, ...scopes, redirectUri].filter(Boolean).join(' '))
     return
   }
   const { methods, origin, path, caller } = facts as GuardFacts
-  flip.example = `${methods[0]} ${origin}${path}`
+  flip.example = printable(`${methods[0]} ${origin}${path}`)
   const id = caller?.user?.id
   if (id !== undefined && flip.users.length < maxUsers && !flip.users.includes(id)) flip.users.push(id)
 }

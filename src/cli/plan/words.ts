@@ -45,9 +45,10 @@ function changed({ before, after, schema }: Values): string {
   const both = `${textOf(before, schema)} → ${textOf(after, schema)}`
   if (typeof before === 'boolean' && typeof after === 'boolean') return after ? 'is turned on' : 'is turned off'
   if (Array.isArray(before) && Array.isArray(after)) return changedList(before, after) ?? `changes: ${both}`
-  if (schema['x-svc-kind'] === 'rate') return `${isLooser(before, after) ? 'allows more' : 'allows less'}: ${both}`
-  if (schema['x-svc-kind'] === 'duration' && typeof before === 'number' && typeof after === 'number')
-    return `becomes ${after > before ? 'longer' : 'shorter'}: ${both}`
+  if (schema['x-svc-kind'] === 'rate') return `${looseness(before, after)}: ${both}`
+  // 0 is `off`.
+  if (schema['x-svc-kind'] === 'duration' && Number(before) > 0 && Number(after) > 0)
+    return `becomes ${Number(after) > Number(before) ? 'longer' : 'shorter'}: ${both}`
   if (isMapping(before) && isMapping(after)) return `changes in ${changedKeys(before, after).join(', ')}`
   return `changes: ${both}`
 }
@@ -76,7 +77,14 @@ const frequency = (value: unknown): number => {
   return rate === null ? Number.POSITIVE_INFINITY : rate.max / rate.window
 }
 
-const isLooser = (before: unknown, after: unknown): boolean => frequency(after) > frequency(before)
+const burst = (value: unknown): number => (value as Rate | null)?.max ?? Number.POSITIVE_INFINITY
+
+/** Whether a limit allows more or less; neither, if it allows more at once and less in the long run, or the other way round. */
+function looseness(before: unknown, after: unknown): string {
+  const [often, atOnce] = [Math.sign(frequency(after) - frequency(before)), Math.sign(burst(after) - burst(before))]
+  if (Number.isNaN(often) || often * atOnce < 0 || often === 0) return 'changes'
+  return often > 0 ? 'allows more' : 'allows less'
+}
 
 /** A rule of the guard in the file. */
 type Rule = Readonly<Record<string, unknown>>
@@ -101,7 +109,7 @@ function rulesIn({ before, after, schema }: Values): string[] {
   const words: string[] = []
   for (const [name, rule] of next) {
     const known = old.get(name)
-    if (!known) words.push(`Guard rule ${name} is added`)
+    if (!known) words.push(`Guard rule ${name} (${String(rule.access)}) is added`)
     for (const key of known ? changedKeys(known, rule) : []) {
       const child = schema.items?.properties?.[key] ?? {}
       words.push(`Guard rule ${name}: ${key} ${changed({ before: known?.[key], after: rule[key], schema: child })}`)

@@ -7,16 +7,17 @@ const writeInterval = 5_000
 
 /**
  * Limits, so that requests with ever new paths cannot fill the disk: different decisions of a batch, the characters of their
- * facts, and those of one decision.
+ * facts, and those of one decision. Requests without a valid credential can use a quarter.
  */
-const [maxDecisions, maxCharacters, maxLength] = [1_000, 524_288, 4_096]
+const [maxDecisions, maxCharacters, maxLength, strangers] = [1_000, 524_288, 2_048, 4]
 
 /** Collects decisions, counts equal ones, and writes them every few seconds. */
 export class DecisionRecorder implements DecisionLog {
   readonly #app: FastifyInstance
   readonly #timer: NodeJS.Timeout
   #collected = new Map<string, RecordedDecision>()
-  #characters = 0
+  #characters = { known: 0, unknown: 0 }
+  #counts = { known: 0, unknown: 0 }
   #missed = 0
   #writing: Promise<void> = Promise.resolve()
 
@@ -30,7 +31,7 @@ export class DecisionRecorder implements DecisionLog {
     return enabled && (sample === 1 || Math.random() * sample < 1)
   }
 
-  record(kind: DecisionKind, facts: object): void {
+  record(kind: DecisionKind, facts: object, { isKnown }: { isKnown: boolean }): void {
     const key = kind + JSON.stringify(facts)
     const at = this.#app.clock.now()
     const known = this.#collected.get(key)
@@ -39,12 +40,16 @@ export class DecisionRecorder implements DecisionLog {
       known.at = at
       return
     }
-    const isFull = this.#collected.size >= maxDecisions || this.#characters + key.length > maxCharacters
+    const who = isKnown ? 'known' : 'unknown'
+    const share = isKnown ? 1 : strangers
+    const isFull =
+      this.#counts[who] >= maxDecisions / share || this.#characters[who] + key.length > maxCharacters / share
     if (isFull || key.length > maxLength) {
       this.#missed++
       return
     }
-    this.#characters += key.length
+    this.#characters[who] += key.length
+    this.#counts[who]++
     this.#collected.set(key, { kind, at, count: 1, facts })
   }
 
@@ -64,12 +69,14 @@ export class DecisionRecorder implements DecisionLog {
     if (this.#collected.size === 0 && this.#missed === 0) return
     const batch = { decisions: [...this.#collected.values()], missed: this.#missed }
     this.#collected = new Map()
-    this.#characters = 0
+    this.#characters = { known: 0, unknown: 0 }
+    this.#counts = { known: 0, unknown: 0 }
     this.#missed = 0
     const { database, config, clock, log } = this.#app
     try {
       await saveBatch(database, config.current().app.secret, batch, clock.now())
     } catch (error) {
+      this.#missed += batch.missed + batch.decisions.reduce((sum, { count }) => sum + count, 0)
       log.warn({ err: error, decisions: batch.decisions.length }, 'could not record the decisions of the last seconds')
     }
   }

@@ -7,7 +7,7 @@ import { isManagementScope } from '../../platform/config/sections/admin.ts'
 import { HttpError, unauthenticated } from '../../platform/errors.ts'
 import { type Authenticated, admit, apiOf } from './decision.ts'
 import type { OriginalRequest } from './original-request.ts'
-import { allowed, type CallerFacts, type GuardFacts, verdictOf } from './recorded-decision.ts'
+import { allowed, type CallerFacts, credentialsKey, type GuardFacts, verdictOf } from './recorded-decision.ts'
 import { type Rule, ruleFor } from './rules.ts'
 import { mayUseSession } from './session-use.ts'
 
@@ -63,7 +63,7 @@ function authenticated(
   const { caller, hasCredential, isAuthenticated, headers } = facts
   if (!caller) {
     if (!hasCredential) throw unauthenticated()
-    if (!isAuthenticated) throw new Unknown()
+    if (!isAuthenticated || credentialsKey(config, rule) !== facts.credentials) throw new Unknown()
     throw refusalOf(facts)
   }
   const { kind, proof, clientId, signIn } = caller

@@ -18,8 +18,8 @@ export interface Question {
   /** Loads `request.session`. */
   readSession: () => Promise<void>
   ruleName: string | undefined
-  /** Receives null before the guard looks for the caller, and what it found. */
-  note?: (found: Authenticated | null) => void
+  /** Receives null before the guard looks for the caller, and then what it found; each with the rule. */
+  note?: (found: Authenticated | null, rule: Rule | null) => void
 }
 
 /** A caller, and what its session proves. */
@@ -62,9 +62,9 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
   const find = async () => {
-    question.note?.(null)
+    question.note?.(null, rule)
     const found = await authenticate(request, question, rule)
-    question.note?.(found)
+    question.note?.(found, rule)
     return found
   }
   const caller = await admit({ rule, access, config }, find, app.clock.now())

@@ -2,10 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Caller, TokenSignIn } from '../../auth/access/caller.ts'
 import type { Authentication } from '../../auth/sign-in/session-listener.ts'
+import type { Config } from '../../platform/config/schema.ts'
+import { sha256Base64url } from '../../platform/crypto/hash.ts'
 import { HttpError } from '../../platform/errors.ts'
 import { clientAddress } from '../../platform/http/client-address.ts'
-import { type Authenticated, decide, type Question, type Verdict } from './decision.ts'
+import { type Authenticated, apiOf, decide, type Question, type Verdict } from './decision.ts'
 import type { OriginalRequest } from './original-request.ts'
+import type { Rule } from './rules.ts'
 
 /** What the guard knew of a caller. */
 export interface CallerFacts {
@@ -37,6 +40,8 @@ export interface GuardFacts {
   /** Whether svc looked for the caller; it does not for a public path or a denied one. */
   isAuthenticated: boolean
   caller: CallerFacts | null
+  /** What decides which credentials count. With another, a refused credential may be accepted. */
+  credentials: string
   verdict: string
 }
 
@@ -53,6 +58,21 @@ interface Made {
   /** Undefined if svc did not look for the caller, and null if there was none. */
   authenticated: Authenticated | null | undefined
   error: HttpError | null
+  rule: Rule | null
+}
+
+/** The parts of a configuration that decide which credentials count, as one text. Computed once per configuration. */
+const credentialParts = new WeakMap<Config, string>()
+
+/** Returns a short text that differs if other credentials count. */
+export function credentialsKey(config: Config, rule: Rule | null): string {
+  let shared = credentialParts.get(config)
+  if (shared === undefined) {
+    const { stateful, stateful_api, oauth, clients } = config
+    shared = JSON.stringify([stateful, stateful_api, oauth.audience, clients.map(({ client_id }) => client_id)])
+    credentialParts.set(config, shared)
+  }
+  return sha256Base64url(JSON.stringify([shared, rule?.credentials, apiOf(rule, config)?.audience])).slice(0, 8)
 }
 
 const originOf = (url: string): string => URL.parse(url)?.origin ?? 'null'
@@ -75,11 +95,15 @@ export async function decideAndRecord(request: FastifyRequest, question: Questio
   const { decisionLog } = request.server
   if (!decisionLog.wants()) return decide(request, question)
   let authenticated: Authenticated | null | undefined
-  const record = (error: HttpError | null) =>
-    decisionLog.record('guard', factsOf({ question, request, authenticated, error }))
+  let rule: Rule | null = null
+  const record = (error: HttpError | null) => {
+    const facts = factsOf({ question, request, authenticated, error, rule })
+    decisionLog.record('guard', facts, { isKnown: facts.caller !== null })
+  }
   try {
-    const note: Question['note'] = (found) => {
+    const note: Question['note'] = (found, applied) => {
       authenticated = found
+      rule = applied
     }
     const verdict = await decide(request, { ...question, note })
     record(null)
@@ -92,7 +116,7 @@ export async function decideAndRecord(request: FastifyRequest, question: Questio
 }
 
 /** Returns the facts of a decision, without its time and without secrets. */
-function factsOf({ question, request, authenticated, error }: Made): GuardFacts {
+function factsOf({ question, request, authenticated, error, rule }: Made): GuardFacts {
   const { original, ruleName } = question
   const { methods, scheme, host, path, origin } = original
   const { headers, server } = request
@@ -104,6 +128,7 @@ function factsOf({ question, request, authenticated, error }: Made): GuardFacts 
     hasCredential: headers.cookie !== undefined || headers.authorization !== undefined,
     isAuthenticated: authenticated !== undefined,
     caller: authenticated ? callerFacts(authenticated, server.clock.now()) : null,
+    credentials: credentialsKey(server.config.current(), rule),
     verdict: error ? verdictOf(error) : allowed,
   }
 }

@@ -76,6 +76,11 @@ export const withDefaults = (settings: Settings): Settings =>
 
 function completed(value: unknown, schema: Schema): unknown {
   const given = value === undefined ? defaultOf(schema) : value
+  const { items, patternProperties } = schema
+  if (Array.isArray(given) && items) return given.map((one) => completed(one, items))
+  const [each] = Object.values(patternProperties ?? {})
+  if (each && isMapping(given))
+    return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, completed(one, each)]))
   if (!schema.properties || schema['x-svc-fileable'] || !isMapping(given)) return given
   const parts = Object.entries(schema.properties).map(([name, child]) => [name, completed(given[name], child)] as const)
   return { ...given, ...Object.fromEntries(parts.filter(([, part]) => part !== undefined)) }

@@ -25,6 +25,10 @@ const grantTypes: Readonly<Record<string, string>> = {
   token_exchange: 'urn:ietf:params:oauth:grant-type:token-exchange',
 }
 
+/** Tests for a grant type of the token endpoint that svc knows. */
+export const isGrantType = (name: string | undefined): boolean =>
+  name !== undefined && Object.values(grantTypes).includes(name)
+
 /** Hash of a secret in the format of `secret_hash`: `sha256:<hex>`. */
 export const secretHash = (secret: string): string => `sha256:${sha256Hex(secret)}`
 

@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
+import { errors } from 'oidc-provider'
 import { isLoopback } from '../../../platform/config/hosts.ts'
-import type { Registry } from '../clients/clients.ts'
+import { chooseTarget, requestTargets } from '../clients/choose-target.ts'
+import { isGrantType, type Registry } from '../clients/clients.ts'
 import { settledResource } from '../clients/targets.ts'
 import { granted, type TokenFacts } from './recorded-tokens.ts'
 
@@ -14,22 +17,56 @@ const byConfiguration = [
 /** Error of a request whose client is unknown, or did not authenticate. */
 const invalidClient = /^40[01] invalid_client$/
 
+/** Tests whether a client still authenticates as with the other registry. Then its former secrets work too. */
+function authenticatesAs(clientId: string, registry: Registry, other: Registry): boolean {
+  const [now, before] = [registry, other].map((one) => one.metadata.get(clientId))
+  const keys = ['token_endpoint_auth_method', 'jwks', 'jwks_uri', 'dpop_bound_access_tokens'] as const
+  const isSame = keys.every((key) => isDeepStrictEqual(now?.[key], before?.[key]))
+  return isSame && other.secretHashes(clientId).every((hash) => registry.secretHashes(clientId).includes(hash))
+}
+
 /**
  * Decides about a recorded request as the OAuth server would with these clients. Null if it depends on what svc did not look
- * at, such as the secret of a client that was unknown.
+ * at, such as the secret of a client that was unknown, or that has another secret than in `before`.
  */
-export function decideTokensAgain(facts: TokenFacts, registry: Registry, known: ReadonlySet<string>): string | null {
-  const { clientId, verdict, scopes, isAsked } = facts
-  if (!registry.has(clientId)) return '401 invalid_client'
+export function decideTokensAgain(
+  facts: TokenFacts,
+  registry: Registry,
+  { known, before }: { known: ReadonlySet<string>; before: Registry },
+): string | null {
+  const { clientId, endpoint, verdict, scopes, isAsked, grant } = facts
+  const isCode = endpoint === 'authorization'
+  // The request itself was wrong.
+  if (!isCode && !isGrantType(grant)) return verdict
+  if (!registry.has(clientId)) return isCode ? '400 invalid_client' : '401 invalid_client'
   if (invalidClient.test(verdict)) return null
-  const refusal = refusalOf(facts, registry)
+  if (!isCode && before.has(clientId) && !authenticatesAs(clientId, registry, before)) return null
+  const refusal = refusalOf(facts, registry) ?? (isAsked ? targetRefusal(facts, registry, known) : null)
   if (refusal) return refusal
-  const targets = registry.targets(clientId)
-  const allowed = new Set(targets.flatMap(({ tokenScopes }) => [...tokenScopes]))
+  const allowed = new Set(registry.targets(clientId).flatMap(({ tokenScopes }) => [...tokenScopes]))
   // svc ignores scopes that nobody registered.
   const lost = scopes.filter((name) => !allowed.has(name) && (known.has(name) || !isAsked))
   if (lost.length > 0) return isAsked ? '400 invalid_scope' : `${granted} without ${lost.join(' ')}`
   return byConfiguration.includes(verdict) ? granted : verdict
+}
+
+/** The error for scopes and resources that do not belong together. */
+function targetRefusal(
+  { clientId, endpoint, scopes, resources }: TokenFacts,
+  registry: Registry,
+  known: ReadonlySet<string>,
+): string | null {
+  const targets = registry.targets(clientId)
+  const asked = scopes.filter((name) => known.has(name))
+  const named = resources.map((resource) => String(settledResource(resource, targets)))
+  try {
+    if (endpoint === 'authorization') requestTargets(targets, asked, named.length > 0 ? named : undefined)
+    else chooseTarget(targets, asked, named.length > 1 ? named : named[0])
+    return null
+  } catch (error) {
+    if (!(error instanceof errors.OIDCProviderError)) throw error
+    return `400 ${error.error}`
+  }
 }
 
 /** The error for a grant, a redirect URI or a resource that the client may not use. */

@@ -28,7 +28,9 @@ const texts = (given: unknown): string[] => [given ?? []].flat().filter((one) =>
 
 /** Records a decision, if `audit.decisions` says so. */
 export function recordTokens({ decisionLog }: Pick<FastifyInstance, 'decisionLog'>, facts: () => TokenFacts): void {
-  if (decisionLog.wants()) decisionLog.record('token', facts())
+  if (!decisionLog.wants()) return
+  const recorded = facts()
+  decisionLog.record('token', recorded, { isKnown: recorded.verdict === granted })
 }
 
 /** Records the decisions of the library about tokens and about authorization requests. */
@@ -63,7 +65,9 @@ function factsOf(endpoint: TokenFacts['endpoint'], ctx: KoaContextWithOIDC, verd
   const { body }: { body?: unknown } = ctx
   const given = typeof body === 'object' && body !== null ? splitScopes(Reflect.get(body, 'scope')) : []
   const [grant] = texts(params.grant_type)
-  const [redirectUri] = texts(params.redirect_uri)
+  const [asUri] = texts(params.redirect_uri)
+  // The query of a registered URI is known; another one may be personal.
+  const redirectUri = asUri && client?.redirectUris?.includes(asUri) ? asUri : asUri?.split(/[?#]/)[0]
   return {
     ...{ endpoint, clientId, verdict },
     ...(endpoint === 'token' && grant !== undefined ? { grant } : {}),
