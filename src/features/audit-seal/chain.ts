@@ -1,7 +1,8 @@
+import { headOf } from '../../identity/event-heads.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import type { EventSeal } from '../../platform/generated/postgresql/client.ts'
 import type { Entry } from './entry.ts'
-import type { HeadKeys } from './signing-key.ts'
+import { type HeadKeys, isSigned } from './signing-key.ts'
 import type { EventKind } from './store.ts'
 
 /** Ids of events from which, exclusive, and up to which a seal has all of a kind. */
@@ -17,6 +18,8 @@ export interface Body extends Record<EventKind, Span> {
   events: readonly Entry[]
   /** Checkpoint: events from before this time, in Unix milliseconds, were deleted after `audit.retention`. */
   retained_since: number
+  /** The public key that signed the seals before this one, if it is another. The key of this seal vouches for it. */
+  former_key: string | null
   /** Checkpoint: seals before this one were deleted with their events. Its `previous` is the hash of a deleted seal. */
   first_seal: number
 }
@@ -26,22 +29,37 @@ const none: Span = ['0', '0']
 /** The body before the first seal. */
 export const beginning: Body = {
   ...{ seal: 0, previous: '', latest: 0, events: [], plain: none, repeats: none },
-  ...{ retained_since: 0, first_seal: 1 },
+  ...{ retained_since: 0, first_seal: 1, former_key: null },
 }
 
 /** Reads the body of a seal. Throws for a text that svc did not write. */
 export const bodyOf = ({ body }: Pick<EventSeal, 'body'>): Body => JSON.parse(body)
 
-/** Makes the seal that follows another. */
+/** The last seal is not one of this server: someone else wrote it, or its `app.secret` was removed. */
+export class UntrustedSeal extends Error {}
+
+/** Makes the seal that follows another. Throws `UntrustedSeal` if none of the keys signed that one. */
 export function nextSeal(
   last: EventSeal | null,
   changes: Partial<Body>,
   { keys, now }: { keys: HeadKeys; now: number },
 ): Omit<EventSeal, 'exportedAt'> {
+  if (last && !(keys.all.includes(last.key) && sha256Hex(last.body) === last.hash && isSigned(headOf(last))))
+    throw new UntrustedSeal(`The signature of the seal ${last.id} is wrong, or of an app.secret that was removed.`)
   const before = last ? bodyOf(last) : beginning
   const seal = before.seal + 1
+  const former_key = last && last.key !== keys.all[0] ? last.key : null
   const spans = { plain: [before.plain[1], before.plain[1]], repeats: [before.repeats[1], before.repeats[1]] } as const
-  const next: Body = { ...before, ...spans, events: [], latest: 0, ...changes, seal, previous: last?.hash ?? '' }
+  const next: Body = {
+    ...before,
+    ...spans,
+    events: [],
+    latest: 0,
+    ...changes,
+    seal,
+    previous: last?.hash ?? '',
+    former_key,
+  }
   const body = JSON.stringify(next)
   const hash = sha256Hex(body)
   const sealedAt = new Date(now)

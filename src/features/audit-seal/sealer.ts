@@ -26,6 +26,9 @@ const batch = 500
  */
 const settling = 60_000
 
+/** How often the retention tries to add its checkpoint. */
+const maxTries = 10
+
 /** How long equal failures share a row after its creation, in milliseconds, and until svc seals it. */
 const repeatsFor = 2 * 3_600_000
 
@@ -66,14 +69,17 @@ export class Sealer {
   /** Deletes the events from before a time, and says so in the chain first. */
   async retain(since: number): Promise<void> {
     const { database } = this.#parts
-    const last = await lastSeal(database)
-    if (last && since > bodyOf(last).retained_since) {
+    // Another process may add a seal meanwhile.
+    for (let tries = 0; tries < maxTries; tries++) {
+      const last = await lastSeal(database)
+      if (!last || bodyOf(last).retained_since >= since) break
       const first_seal = await this.#firstSeal(since)
-      await this.#add(async (_tx, last) => ({ retained_since: since, first_seal, ...(last ? {} : { events: [] }) }))
+      await this.#add(async () => ({ retained_since: since, first_seal }))
     }
-    await deleteEvents(database, new Date(since))
     const checkpoint = await lastSeal(database)
-    if (checkpoint) await deleteSeals(database, bodyOf(checkpoint).first_seal)
+    const { retained_since, first_seal } = checkpoint ? bodyOf(checkpoint) : { retained_since: since, first_seal: 1 }
+    await deleteEvents(database, new Date(Math.min(since, retained_since)))
+    await deleteSeals(database, first_seal)
   }
 
   /** The first seal that has an event from a time on. */
@@ -120,7 +126,9 @@ export class Sealer {
       until,
       take: batch,
     })
-    const end = counted.findIndex(({ createdAt }) => now - createdAt.getTime() < repeatsFor)
+    // A time in the future does not hold the others up. Nothing else can change such a row.
+    const isFinal = (age: number) => age >= repeatsFor || age < -repeatsFor
+    const end = counted.findIndex(({ createdAt }) => !isFinal(now - createdAt.getTime()))
     const repeats = end < 0 ? counted : counted.slice(0, end)
     if (plain.length === 0 && repeats.length === 0) return null
     const rows = await this.#locked(database, tx, [...plain, ...repeats])

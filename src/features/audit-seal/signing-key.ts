@@ -30,9 +30,19 @@ export class HeadKeys {
     return { ...facts, signature, key: first.x }
   }
 
-  /** Tests whether one of the keys signed a head. */
-  isSigned(facts: Signed, signature: string): boolean {
-    const bytes = Buffer.from(signature, 'base64url')
-    return this.#keys.some(({ privateKey }) => verify(null, signedBytes(facts), createPublicKey(privateKey), bytes))
+  /** The public keys, base64url; the first one signs. */
+  get all(): readonly string[] {
+    return this.#keys.map(({ x }) => x)
+  }
+}
+
+/** Tests whether the key of a head signed it. The caller tests whether to trust the key. */
+export function isSigned({ signature, key, ...facts }: Head): boolean {
+  try {
+    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key }, format: 'jwk' })
+    return verify(null, signedBytes(facts), publicKey, Buffer.from(signature, 'base64url'))
+  } catch {
+    // Not a key.
+    return false
   }
 }

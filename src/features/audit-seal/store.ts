@@ -85,3 +85,14 @@ export const deleteEvents = (database: Database, before: Date): Promise<number> 
 /** Deletes the seals before a position. */
 export const deleteSeals = async ({ prisma }: Reader, before: number): Promise<void> =>
   void (await prisma.eventSeal.deleteMany({ where: { id: { lt: BigInt(before) } } }))
+
+/** By when every event should be sealed, in milliseconds. */
+const sealedWithin = 4 * 3_600_000
+
+/** Number of events that should be sealed by now, and that no seal covers. `last` is the last seal. */
+export function countUnsealed({ prisma }: Reader, last: EventSeal | null, now: number): Promise<number> {
+  const spans: Record<EventKind, [string, string]> | null = last && JSON.parse(last.body)
+  const beyond = (kind: EventKind) => ({ ...kindIs(kind), id: { gt: BigInt(spans?.[kind][1] ?? 0) } })
+  const createdAt = { lt: new Date(now - sealedWithin) }
+  return prisma.event.count({ where: { createdAt, OR: [beyond('plain'), beyond('repeats')] } })
+}

@@ -1,10 +1,10 @@
-import type { Head } from '../../identity/event-heads.ts'
+import { type Head, headOf } from '../../identity/event-heads.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { isRepeatable } from '../../platform/event-types.ts'
 import type { EventSeal } from '../../platform/generated/postgresql/client.ts'
 import { type Body, beginning, bodyOf } from './chain.ts'
 import { isAsSealed, ownersOf } from './entry.ts'
-import type { HeadKeys } from './signing-key.ts'
+import { type HeadKeys, isSigned } from './signing-key.ts'
 import { deletedUsers, type EventKind, eventsBetween, eventsOf, keysOf, type Reader, sealsAfter } from './store.ts'
 
 /** What a verification found. */
@@ -34,7 +34,7 @@ export async function verifyChain(reader: Reader, keys: HeadKeys, head: Head | n
   const found: Verified = { problem: null, seals: 0, events: 0, last: null }
   try {
     await verifySeals(reader, keys, found)
-    await verifyHead(reader, keys, head, found)
+    await verifyHead(reader, head, found)
   } catch (error) {
     if (!(error instanceof Break)) throw error
     found.problem = error.message
@@ -43,7 +43,7 @@ export async function verifyChain(reader: Reader, keys: HeadKeys, head: Head | n
 }
 
 async function verifySeals(reader: Reader, keys: HeadKeys, found: Verified): Promise<void> {
-  const checkpoint = await newestCheckpoint(reader)
+  const { checkpoint, trusted } = await survey(reader, keys)
   const deleted = await deletedUsers(reader)
   let before: Body | null = null
   for (;;) {
@@ -51,7 +51,8 @@ async function verifySeals(reader: Reader, keys: HeadKeys, found: Verified): Pro
     for (const seal of seals) {
       const body = readBody(seal)
       checkLink(seal, body, { before, hash: found.last?.hash ?? '', checkpoint })
-      checkSignature(seal, keys, seals.at(-1) === seal && seals.length < batch)
+      if (!trusted.has(seal.key) || !isSigned(headOf(seal)))
+        throw new Break(`The signature of the seal ${seal.id} is wrong, or of another app.secret.`)
       found.events += await checkEvents(reader, seal, body, { checkpoint, deleted })
       // The first seal that is left covers nothing of what retention deleted.
       await checkNothingElse(reader, body, before ?? (body.seal === 1 ? beginning : null))
@@ -63,16 +64,24 @@ async function verifySeals(reader: Reader, keys: HeadKeys, found: Verified): Pro
   }
 }
 
-/** The last checkpoint. Its signature is checked with the chain. */
-async function newestCheckpoint(reader: Reader): Promise<Body> {
-  let [last, after] = [beginning, 0n]
+/** What the whole chain says: the last checkpoint, and which keys signed it, from those of `app.secret` back to the first. */
+async function survey(reader: Reader, keys: HeadKeys): Promise<{ checkpoint: Body; trusted: ReadonlySet<string> }> {
+  let [checkpoint, after] = [beginning, 0n]
+  const changes: { seal: EventSeal; former: string }[] = []
   for (;;) {
     const seals = await sealsAfter(reader, after, batch)
-    for (const seal of seals) last = readBody(seal)
+    for (const seal of seals) {
+      checkpoint = readBody(seal)
+      if (checkpoint.former_key !== null) changes.push({ seal, former: checkpoint.former_key })
+    }
     const id = seals.at(-1)?.id
-    if (id === undefined || seals.length < batch) return last
+    if (id === undefined || seals.length < batch) break
     after = id
   }
+  const trusted = new Set(keys.all)
+  for (const { seal, former } of changes.reverse())
+    if (trusted.has(seal.key) && isSigned(headOf(seal))) trusted.add(former)
+  return { checkpoint, trusted }
 }
 
 function readBody(seal: EventSeal): Body {
@@ -104,13 +113,6 @@ function checkLink({ id }: EventSeal, body: Body, { before, hash, checkpoint }: 
   const isContinued = kinds.every((kind) => body[kind][0] === before[kind][1])
   if (!isContinued || body.retained_since < before.retained_since)
     throw new Break(`The seal ${id} does not continue the seal before it.`)
-}
-
-/** Only the last seal needs a known key: it vouches for all before it, which an earlier `app.secret` may have signed. */
-function checkSignature(seal: EventSeal, keys: HeadKeys, isLast: boolean): void {
-  const facts = { seal: Number(seal.id), hash: seal.hash, sealed_at: seal.sealedAt.toISOString() }
-  if (isLast && !keys.isSigned(facts, seal.signature))
-    throw new Break(`The signature of the seal ${seal.id} is wrong, or of another app.secret.`)
 }
 
 async function checkEvents(
@@ -154,15 +156,13 @@ async function checkNothingElse(reader: Reader, body: Body, before: Body | null)
   }
 }
 
-async function verifyHead(reader: Reader, keys: HeadKeys, head: Head | null, found: Verified): Promise<void> {
+async function verifyHead(reader: Reader, head: Head | null, { last }: Verified): Promise<void> {
   if (!head) return
-  if (!keys.isSigned(head, head.signature))
-    throw new Break('The signature of the given head is wrong, or of another app.secret.')
-  const last = Number(found.last?.id ?? 0)
-  if (head.seal > last)
-    throw new Break(`The end of the chain was cut: it ends with the seal ${last}, and the head is number ${head.seal}.`)
+  const end = Number(last?.id ?? 0)
+  if (head.seal > end)
+    throw new Break(`The end of the chain was cut: it ends with the seal ${end}, and the head is number ${head.seal}.`)
   const [seal] = await sealsAfter(reader, BigInt(head.seal) - 1n, 1)
-  // Retention has deleted it otherwise.
+  // A signed checkpoint says that retention has deleted it otherwise.
   const isKept = seal && Number(seal.id) === head.seal
   if (isKept && seal.hash !== head.hash)
     throw new Break(`The chain was replaced: its seal ${head.seal} is not that of the head.`)

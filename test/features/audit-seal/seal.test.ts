@@ -150,21 +150,79 @@ t.test('detects with a head that the end of the chain was cut or rewritten', asy
   })
   t.match(JSON.parse((await verify('--json')).text), { problem: null, seals: 3, last_seal: { seal: 3 } })
 
-  writeFileSync(file, printed.replace(/"hash":"./, '"hash":"x'))
-  t.match(await verify(`--head=${file}`), { code: 1, text: /signature of the given head is wrong/ })
   writeFileSync(file, 'no head\n{"seal":0}\n')
   await t.rejects(verify(`--head=${file}`), { message: /has no head/ })
   await t.rejects(verify('--head=/nowhere'), { message: '--head: /nowhere cannot be read (ENOENT).' })
 })
 
-t.test('needs the secret to sign, and accepts the seals of an earlier secret', async (t) => {
+t.test('signs with the first secret, vouches for a former one, and never continues a foreign chain', async (t) => {
+  const svc = await buildSealed(t)
+  const { prisma } = svc.database
+  const ada = await svc.createUser()
+  const next = async () => {
+    await svc.event({ type: 'login', userId: ada.id })
+    await svc.seal()
+  }
+  await next()
+  const [former = ''] = svc.config.current().app.secret
+  const fresh = 'another-secret-that-is-32-bytes-long'
+  const use = (secret: string[]) =>
+    svc.config.swap({ ...svc.config.current(), app: { ...svc.config.current().app, secret } })
+  t.match(await verifyChain(svc.database, new HeadKeys([fresh]), null), {
+    problem: /^The signature of the seal 1 is wrong/,
+  })
+  use([fresh, former])
+  await next()
+  use([fresh])
+  await next()
+  t.match(await svc.verify(), { problem: null, seals: 3 }, 'the former secret is no longer needed')
+
+  await prisma.eventSeal.updateMany({ where: { id: 1n }, data: { signature: 'AAAA' } })
+  t.match(await svc.verify(), { problem: /^The signature of the seal 1/ }, 'each seal needs its signature')
+  const last = await prisma.eventSeal.findUniqueOrThrow({ where: { id: 3n } })
+  await prisma.eventSeal.update({ where: { id: 3n }, data: { signature: 'AAAA' } })
+  await svc.event({ type: 'login', userId: ada.id })
+  svc.clock.advance(60_000)
+  await t.rejects(svc.seal(), {
+    message: /^The signature of the seal 3 is wrong, or of an app.secret that was removed/,
+  })
+  t.equal(await prisma.eventSeal.count(), 3, 'svc does not sign on top of it')
+  await prisma.eventSeal.update({ where: { id: 3n }, data: { signature: last.signature } })
+})
+
+t.test('checks each signature, whatever the number of seals', async (t) => {
+  const svc = await buildSealed(t)
+  const ada = await svc.createUser()
+  for (let at = 0; at < 20; at++) {
+    await svc.event({ type: 'login', userId: ada.id, data: { at } })
+    await svc.seal()
+  }
+  t.match(await svc.verify(), { problem: null, seals: 20 })
+  await svc.database.prisma.eventSeal.updateMany({ where: { id: 20n }, data: { key: 'x' } })
+  t.match(await svc.verify(), { problem: /^The signature of the seal 20/ })
+})
+
+t.test('is not held up by an event with a time in the future, and says which events are not sealed', async (t) => {
+  const svc = await buildSealed(t)
+  const ada = await svc.createUser()
+  await svc.database.prisma.event.create({ data: { type: 'login_failed', createdAt: new Date('2099-01-01') } })
+  await svc.event({ type: 'login_failed', userId: ada.id })
+  await svc.seal()
+  t.match(await svc.verify(), { problem: null, events: 2 })
+  await svc.event({ type: 'login', userId: ada.id })
+  svc.clock.advance(5 * 3_600_000)
+  t.match(await runCommandOn(svc, 'audit:verify'), [
+    /^Unchanged/,
+    /^1 events from more than four hours ago are not sealed/,
+  ])
+})
+
+t.test('deletes no event without a checkpoint', async (t) => {
   const svc = await buildSealed(t)
   const ada = await svc.createUser()
   await svc.event({ type: 'login', userId: ada.id })
   await svc.seal()
-  const { secret } = svc.config.current().app
-  const other = new HeadKeys(['another-secret-that-is-32-bytes-long'])
-  t.match(await verifyChain(svc.database, other, null), { problem: /^The signature of the seal 1 is wrong/ })
-  const both = new HeadKeys(['another-secret-that-is-32-bytes-long', ...secret])
-  t.match(await verifyChain(svc.database, both, null), { problem: null })
+  await svc.database.prisma.eventSeal.updateMany({ data: { signature: 'AAAA' } })
+  await t.rejects(svc.sealer.retain(svc.clock.now()))
+  t.equal(await svc.database.prisma.event.count(), 1)
 })
