@@ -6,7 +6,7 @@ import { type EventContext, recordEvent } from './events.ts'
 import type { User } from './user.ts'
 
 /** Why a user is in a group. */
-export type MembershipSource = 'admin' | 'import' | 'invitation' | `provider:${string}`
+export type MembershipSource = 'admin' | 'import' | 'invitation' | 'scim' | `provider:${string}`
 
 /** Maximum number of groups of one user. Tokens and headers contain all of them. */
 export const maxGroups = 100

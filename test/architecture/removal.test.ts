@@ -42,10 +42,10 @@ const slices: Readonly<Record<string, Slice>> = {
   // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
   // admin API and its rules have personal access tokens, clients and keys. `secret:check` counts its rows.
   // The configuration that `svc init` writes names its documentation.
-  oauth: { words: /oauth|oidc|openid/i, max: 71 },
+  oauth: { words: /oauth|oidc|openid/i, max: 72 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
   // Administrators see them. The import from Laravel lists them.
-  passkeys: { words: /passkey|webauthn/i, max: 15 },
+  passkeys: { words: /passkey|webauthn/i, max: 16 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
   'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 15 },
@@ -55,7 +55,7 @@ const slices: Readonly<Record<string, Slice>> = {
   samples: { words: /\bsamples?\b/i, max: maxFiles },
   'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   // Its scope is reserved wherever that of the admin API is.
-  scim: { words: /\bscim/i, max: 10 },
+  scim: { words: /\bscim/i, max: 11 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups

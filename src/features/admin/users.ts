@@ -71,18 +71,19 @@ export async function addUser(
 }
 
 /**
- * Changes a user. Disabling also revokes sessions, tokens and grants. `also` writes more in the same transaction, while the user
- * is locked.
+ * Changes a user. Disabling also revokes sessions, tokens and grants. `changes` may be a function that decides within the
+ * transaction, while the user is locked; it returns null to change nothing.
  */
 export function changeUser(
   admin: Admin,
   origin: EventContext,
   userId: number,
-  changes: UserChanges,
-  { check, also }: { check?: UserCheck; also?: (tx: Tx, user: User) => Promise<void> } = {},
+  wanted: UserChanges | ((tx: Tx, user: User) => Promise<UserChanges | null>),
+  check?: UserCheck,
 ): Promise<User> {
   const change = async (tx: Tx, before: User) => {
-    await also?.(tx, before)
+    const changes = typeof wanted === 'function' ? await wanted(tx, before) : wanted
+    if (changes === null) return before
     if (changes.role !== undefined && changes.role !== before.role) {
       await requireRoleIsNoGroup(tx, admin.config.current(), changes.role)
     }

@@ -36,7 +36,7 @@ export const beginning: Body = {
 export const bodyOf = ({ body }: Pick<EventSeal, 'body'>): Body => JSON.parse(body)
 
 /** The last seal is not one of this server: someone else wrote it, or its `app.secret` was removed. */
-export class UntrustedSeal extends Error {}
+class UntrustedSeal extends Error {}
 
 /** Makes the seal that follows another. Throws `UntrustedSeal` if none of the keys signed that one. */
 export function nextSeal(

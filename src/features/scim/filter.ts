@@ -1,4 +1,5 @@
 import { type Filter, parse, filter as testerOf } from 'scim2-parse-filter'
+import { canonicalEmail } from '../../identity/user.ts'
 import { ScimError } from './errors.ts'
 import type { UserKey } from './store.ts'
 
@@ -10,6 +11,8 @@ export interface ListFilter {
   matches(resource: object): boolean
   /** A value that every match has, and that an index finds; null without one. */
   key: UserKey | null
+  /** Whether it looks at the members of groups. */
+  readsMembers: boolean
 }
 
 const urn = /urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):/gi
@@ -29,7 +32,9 @@ function folded(given: Filter): Filter {
   if (!('compValue' in given)) return { ...given, attrPath }
   const { compValue } = given
   const isText = typeof compValue === 'string' && !isCaseExact(path)
-  return { ...given, attrPath, compValue: isText ? compValue.toLowerCase() : compValue }
+  const isAddress = isText && given.op === 'eq' && attrPath.startsWith('emails')
+  const value = isAddress ? canonicalEmail(compValue) : isText ? compValue.toLowerCase() : compValue
+  return { ...given, attrPath, compValue: value }
 }
 
 /** A resource with texts in lower case where case does not matter. */
@@ -55,7 +60,11 @@ export function listFilter(text: string): ListFilter {
     throw invalidFilter('The filter is invalid. Expected an expression such as userName eq "ada@example.com".')
   }
   const test = testerOf(folded(parsed))
-  return { matches: (resource) => test(foldedResource(resource)), key: keyIn(parsed) }
+  return {
+    matches: (resource) => test(foldedResource(resource)),
+    key: keyIn(parsed),
+    readsMembers: /members/i.test(text),
+  }
 }
 
 const invalidFilter = (detail: string): ScimError => new ScimError(400, detail, 'invalidFilter')

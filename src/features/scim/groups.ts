@@ -2,10 +2,21 @@ import { changeGroups, isDeclared } from '../../identity/groups.ts'
 import { isGroupName } from '../../platform/config/sections/groups.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
+import { HttpError } from '../../platform/errors.ts'
 import { lockForAdmin } from '../admin/admin.ts'
 import { createGroup, deleteGroup, listGroups } from '../admin/groups/groups.ts'
 import { invalidValue, ScimError } from './errors.ts'
-import { ensureGroup, groupDates, saveScimGroup, scimGroups, scimMembers, scimSource, userRows } from './store.ts'
+import {
+  ensureGroup,
+  groupDates,
+  isOfScim,
+  saveScimGroup,
+  scimGroups,
+  scimMembers,
+  scimSource,
+  scimUsers,
+  userRows,
+} from './store.ts'
 import { attribute, type Resource, textIn, withMeta } from './user-resource.ts'
 import type { Found, Page, Scim } from './users.ts'
 
@@ -79,7 +90,9 @@ export async function listScimGroups(
   const end = startIndex - 1 + count
   if (!filter)
     return { total: names.length, resources: await resourcesOf(scim, names.slice(startIndex - 1, end), withMembers) }
-  const matching = (await resourcesOf(scim, names, true)).filter((resource) => filter.matches(resource))
+  const matching = (await resourcesOf(scim, names, withMembers || filter.readsMembers)).filter((resource) =>
+    filter.matches(resource),
+  )
   const page = matching.slice(startIndex - 1, end)
   return {
     total: matching.length,
@@ -88,12 +101,12 @@ export async function listScimGroups(
 }
 
 /** Reads the body of a group. Throws 400 for values that svc cannot store. */
-export function wantedGroup(body: unknown): WantedGroup {
+export function wantedGroup(body: unknown, most = maxMembers): WantedGroup {
   const displayName = textIn(body, 'displayName')
   if (displayName === null) throw invalidValue('displayName is required.')
   const given = attribute(body, 'members')
   const members = given === undefined ? undefined : given === null ? [] : [given].flat().map(memberIn)
-  if (members && members.length > maxMembers) throw invalidValue(`members must have at most ${maxMembers} entries.`)
+  if (members && members.length > most) throw invalidValue(`members must have at most ${most} entries.`)
   return { displayName, externalId: textIn(body, 'externalId'), members: members && [...new Set(members)] }
 }
 
@@ -126,27 +139,40 @@ async function unlessTaken<Result>(change: () => Promise<Result>): Promise<Resul
   }
 }
 
+/** Throws 409 if another group has the name at the client, or in svc. */
+async function requireFreeName(
+  scim: Scim,
+  names: readonly string[],
+  displayName: string,
+  own: string | null,
+): Promise<void> {
+  const known = await scimGroups(scim.app.database, names)
+  const isSame = (name: string) => (known.get(name)?.displayName ?? name).toLowerCase() === displayName.toLowerCase()
+  if (names.some((name) => name !== own && isSame(name))) throw taken()
+}
+
 /** Creates a group with its members. The id is the name of the group in svc, which never changes. */
 export async function createScimGroup(scim: Scim, wanted: WantedGroup): Promise<Resource> {
   const { admin, origin } = scim
-  const { displayName } = wanted
+  const { displayName, members = [] } = wanted
   const names = await allNames(scim)
-  const known = await scimGroups(scim.app.database, names)
-  const isTaken = names.some(
-    (name) => (known.get(name)?.displayName ?? name).toLowerCase() === displayName.toLowerCase(),
-  )
-  if (isTaken) throw taken()
+  await requireFreeName(scim, names, displayName, null)
   const used = new Set(names.map((name) => name.toLowerCase()))
   const stem = nameFor(displayName)
   let name = stem
   for (let at = 2; used.has(name.toLowerCase()); at++) name = `${stem}-${at}`
-  await requireUsers(scim, wanted.members ?? [])
-  await createGroup(admin, origin, { name, description: null })
-  await unlessTaken(() => saveGroup(scim, name, wanted)).catch(async (error) => {
+  await requireUsers(scim, members)
+  await createGroup(admin, origin, { name, description: null }).catch((error) => {
+    // Another request created it meanwhile.
+    throw error instanceof HttpError && error.errors?.name ? taken() : error
+  })
+  try {
+    await unlessTaken(() => saveGroup(scim, name, wanted))
+    await changeMembers(scim, members, { add: [name] })
+  } catch (error) {
     await deleteGroup(admin, origin, name)
     throw error
-  })
-  await setMembers(scim, name, wanted.members ?? [])
+  }
   return findGroupResource(scim, name)
 }
 
@@ -161,52 +187,65 @@ const saveGroup = (
     await saveScimGroup(tx, { groupName: name, displayName, externalId })
   })
 
-/** Makes a group as wanted. `check` tests the current resource. */
+/** What a request makes of a group. `check` tests the current resource. */
+interface Replacement {
+  check(current: Resource): void
+  wanted(current: Resource): WantedGroup & { members: number[] }
+}
+
+/** Makes a group as wanted: gives and ends only the memberships that differ from the current resource. */
 export async function replaceScimGroup(
   scim: Scim,
   name: string,
-  wanted: WantedGroup,
-  check: (current: Resource) => void,
+  { check, wanted: wantedOf }: Replacement,
 ): Promise<Resource> {
-  check(await findGroupResource(scim, name))
-  await requireUsers(scim, wanted.members ?? [])
-  await unlessTaken(() => saveGroup(scim, name, wanted))
-  if (wanted.members) await setMembers(scim, name, wanted.members)
+  const current = await findGroupResource(scim, name)
+  check(current)
+  const wanted = wantedOf(current)
+  const before = new Set(wantedGroup(current, Number.POSITIVE_INFINITY).members)
+  const added = wanted.members.filter((id) => !before.has(id))
+  await requireUsers(scim, added)
+  if (wanted.displayName !== current.displayName)
+    await requireFreeName(scim, await allNames(scim), wanted.displayName, name)
+  if (wanted.displayName !== current.displayName || wanted.externalId !== (current.externalId ?? null))
+    await unlessTaken(() => saveGroup(scim, name, wanted))
+  const kept = new Set(wanted.members)
+  await changeMembers(scim, added, { add: [name] })
+  await changeMembers(
+    scim,
+    [...before].filter((id) => !kept.has(id)),
+    { remove: { names: [name], source: scimSource } },
+  )
   return findGroupResource(scim, name)
 }
 
-/** Deletes a group. */
+/** Deletes a group that SCIM created. Throws 403 for another one, and for one with members of others. */
 export async function deleteScimGroup(scim: Scim, name: string, check: (current: Resource) => void): Promise<void> {
   check(await findGroupResource(scim, name))
+  if (!(await isOfScim(scim.app.database, name)))
+    throw new ScimError(
+      403,
+      'SCIM deletes only groups that it named, and whose members are all from SCIM.',
+      'mutability',
+    )
   await deleteGroup(scim.admin, scim.origin, name)
 }
 
-/** Throws 400 if one of the users does not exist. */
+/** Throws 400 if one of the users does not exist, or may not be the person whom the client means. */
 async function requireUsers({ app: { database } }: Scim, ids: readonly number[]): Promise<void> {
   for (let at = 0; at < ids.length; at += batch) {
     const part = ids.slice(at, at + batch)
-    const found = new Set((await userRows(database, part)).map(({ id }) => Number(id)))
+    const found = new Map((await userRows(database, part)).map((row) => [Number(row.id), row]))
     const missing = part.find((id) => !found.has(id))
     if (missing !== undefined) throw invalidValue(`No user has the id ${missing}.`)
+    const known = await scimUsers(database, part)
+    // Anyone can register with the address of another person.
+    const doubtful = part.find((id) => !found.get(id)?.emailVerifiedAt && !known.has(id))
+    if (doubtful !== undefined) throw invalidValue(`The user ${doubtful} has not verified the email address.`)
   }
 }
 
-/** Gives and ends the memberships that SCIM manages. Those of others stay. */
-async function setMembers(scim: Scim, name: string, wanted: readonly number[]): Promise<void> {
-  const current = new Set(await scimMembers(scim.app.database, name))
-  const target = new Set(wanted)
-  await changeMembers(
-    scim,
-    wanted.filter((id) => !current.has(id)),
-    { add: [name] },
-  )
-  await changeMembers(
-    scim,
-    [...current].filter((id) => !target.has(id)),
-    { remove: { names: [name], source: scimSource } },
-  )
-}
-
+/** Changes the memberships that SCIM manages. Those of others stay. */
 async function changeMembers(
   { app: { database, config }, admin, origin }: Scim,
   ids: readonly number[],

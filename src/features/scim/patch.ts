@@ -1,17 +1,25 @@
 import { patchBodyValidation, type ScimPatch, type ScimResource, scimPatch } from 'scim-patch'
 import { invalidValue, ScimError } from './errors.ts'
-import { attribute, type Resource } from './user-resource.ts'
+import { attribute, plain, type Resource } from './user-resource.ts'
 
 /** Maximum number of operations in a request. */
 const maxOperations = 1_000
 
 const core = /^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):/i
 
-/** Attributes of extensions and others that svc does not have. Clients send them anyway, and RFC 7644 lets svc ignore them. */
-const isForeign = (path: string): boolean => /^urn:/i.test(path)
+/** Attributes that clients can change. */
+const own = ['username', 'externalid', 'name', 'displayname', 'active', 'emails', 'members']
+
+/** Other attributes and extensions. Clients send them anyway, and RFC 7644 lets svc ignore them. */
+const isForeign = (path: string): boolean => !own.includes(path.split(/[.[]/)[0]?.toLowerCase() ?? '')
 
 /** Names that would change the prototypes of objects. */
 const unsafe = /__proto__|\bconstructor\b|\bprototype\b/
+
+const hasUnsafeKey = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(value).some(([key, part]) => unsafe.test(key) || hasUnsafeKey(part))
 
 interface Operation {
   op: string
@@ -26,16 +34,16 @@ function operationsIn(body: unknown): Operation[] {
     throw new ScimError(400, 'Operations must be a list.', 'invalidSyntax')
   if (given.length > maxOperations) throw invalidValue(`Operations must have at most ${maxOperations} entries.`)
   return given.flatMap((one) => {
-    const op = String(attribute(one, 'op') ?? '').toLowerCase()
+    const op = plain(attribute(one, 'op')).toLowerCase()
     const path = attribute(one, 'path')
     const value = attribute(one, 'value')
     if (!['add', 'remove', 'replace'].includes(op))
       throw new ScimError(400, 'op must be add, remove or replace.', 'invalidSyntax')
     if (path !== undefined && path !== null && typeof path !== 'string')
       throw new ScimError(400, 'path must be a text.', 'invalidPath')
-    if (unsafe.test(JSON.stringify([path, value]))) throw new ScimError(400, 'The path is invalid.', 'invalidPath')
+    if (unsafe.test(path ?? '') || hasUnsafeKey(value)) throw new ScimError(400, 'The path is invalid.', 'invalidPath')
     const text = (path ?? '').replace(core, '')
-    if (isForeign(text)) return []
+    if (text !== '' && isForeign(text)) return []
     if (op === 'remove' && text === '') throw new ScimError(400, 'A removal needs a path.', 'noTarget')
     return [
       { op, ...(text === '' ? {} : { path: text }), ...(value === undefined ? {} : { value: cleaned(value, text) }) },
@@ -46,10 +54,8 @@ function operationsIn(body: unknown): Operation[] {
 /** The value without what clients must not change, and without foreign attributes. */
 function cleaned(value: unknown, path: string): unknown {
   if (path !== '' || typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const own = Object.entries(value).map(([key, part]) => [key.replace(core, ''), part] as const)
-  return Object.fromEntries(
-    own.filter(([key]) => !isForeign(key) && !['id', 'meta', 'schemas', 'groups'].includes(key.toLowerCase())),
-  )
+  const entries = Object.entries(value).map(([key, part]) => [key.replace(core, ''), part] as const)
+  return Object.fromEntries(entries.filter(([key]) => !isForeign(key)))
 }
 
 /** Entra removes members by a list, where the path of RFC 7644 has a filter. */
@@ -61,8 +67,8 @@ export function patched(resource: Resource, body: unknown): unknown {
   let result: Record<string, unknown> = structuredClone(resource)
   for (const operation of operationsIn(body)) {
     if (removesMembers(operation)) {
-      const gone = new Set([operation.value].flat().map((one) => String(attribute(one, 'value') ?? one)))
-      result.members = [result.members ?? []].flat().filter((one) => !gone.has(String(attribute(one, 'value'))))
+      const gone = new Set([operation.value].flat().map((one) => plain(attribute(one, 'value') ?? one)))
+      result.members = [result.members ?? []].flat().filter((one) => !gone.has(plain(attribute(one, 'value'))))
     } else result = applied(result, operation)
   }
   return result
@@ -74,7 +80,7 @@ function applied(resource: Record<string, unknown>, operation: Operation): Recor
     const patch = { schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'], Operations: [operation] } as ScimPatch
     patchBodyValidation(patch)
     return scimPatch<typeof resource & ScimResource>(resource as typeof resource & ScimResource, patch.Operations, {
-      mutateDocument: false,
+      mutateDocument: true,
     })
   } catch (error) {
     const detail = `${operation.op} ${operation.path ?? ''} cannot be applied.`.replace('  ', ' ')

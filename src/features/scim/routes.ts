@@ -17,7 +17,7 @@ import {
   wantedGroup,
 } from './groups.ts'
 import { patched } from './patch.ts'
-import { attribute, type Resource, wantedUser, withFullName } from './user-resource.ts'
+import { attribute, plain, type Resource, wantedUser, withFullName } from './user-resource.ts'
 import {
   createScimUser,
   deleteScimUser,
@@ -75,7 +75,7 @@ function pageIn(query: Query): Page {
 function searchIn({ body }: FastifyRequest): Query {
   const listed = (name: string) => {
     const value = attribute(body, name)
-    return value === undefined || value === null ? undefined : [value].flat().map(String)
+    return value === undefined || value === null ? undefined : [value].flat().map(plain)
   }
   const single = (name: string) => listed(name)?.[0]
   return {
@@ -113,10 +113,11 @@ const send = (reply: FastifyReply, body: object, status = 200): FastifyReply =>
 
 function sendResource(request: FastifyRequest, reply: FastifyReply, resource: Resource, status = 200): FastifyReply {
   const { version, location } = resource.meta
-  reply.header('etag', version)
+  if (version !== undefined) reply.header('etag', version)
   if (status === 201) reply.header('location', location)
   const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim())
-  if (status === 200 && request.method === 'GET' && known?.includes(version)) return reply.code(304).send()
+  if (status === 200 && request.method === 'GET' && version !== undefined && known?.includes(version))
+    return reply.code(304).send()
   return send(reply, selected(resource, queryOf(request)), status)
 }
 
@@ -135,15 +136,27 @@ const sendList = (reply: FastifyReply, query: Query, { total, resources }: Found
 const versionCheck = ({ headers }: FastifyRequest) => {
   const expected = headers['if-match']?.split(',').map((tag) => tag.trim())
   return ({ meta }: Resource): void => {
-    if (!expected || expected.includes('*') || expected.includes(meta.version)) return
+    if (!expected || expected.includes('*') || (meta.version !== undefined && expected.includes(meta.version))) return
     throw new ScimError(412, 'The resource changed after you fetched it. Fetch it again.')
   }
 }
 
+/** Maximum depth of a body. */
+const maxDepth = 10
+
+const isDeep = (value: unknown, depth = 0): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth === maxDepth || Object.values(value).some((part) => isDeep(part, depth + 1)))
+
 /** SCIM 2.0 (RFC 7643, RFC 7644): users and groups, for directories that provision them. */
 const scim: FastifyPluginAsync = async (app) => {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser(/^application\/scim\+json/, { parseAs: 'string' }, (request, text, done) =>
-    app.getDefaultJsonParser('error', 'error')(request, String(text), done),
+    parseJson(request, String(text), (error, value) => {
+      if (!error && isDeep(value)) done(new ScimError(400, 'The body is nested too deeply.', 'invalidSyntax'))
+      else done(error, value)
+    }),
   )
   app.setErrorHandler((error: FastifyError | ScimError, request, reply) =>
     sendScimError(reply, error instanceof ScimError ? error : answerOf(error, request)),
@@ -164,13 +177,15 @@ const scim: FastifyPluginAsync = async (app) => {
     const [scim, id] = [scimOf(request), idOf(request)]
     await findResource(scim, id)
     const wanted = wantedUser(request.body)
-    return sendResource(request, reply, await replaceScimUser(scim, Number(id), wanted, versionCheck(request)))
+    const replacement = { check: versionCheck(request), wanted: () => wanted }
+    return sendResource(request, reply, await replaceScimUser(scim, Number(id), replacement))
   })
   app.patch(`${path}/Users/:id`, changes, async (request, reply) => {
     const [scim, id] = [scimOf(request), idOf(request)]
-    const current = await findResource(scim, id)
-    const wanted = wantedUser(withFullName(current, patched(current, request.body)))
-    return sendResource(request, reply, await replaceScimUser(scim, Number(id), wanted, versionCheck(request)))
+    await findResource(scim, id)
+    const wanted = (current: Resource) => wantedUser(withFullName(current, patched(current, request.body)))
+    const replacement = { check: versionCheck(request), wanted }
+    return sendResource(request, reply, await replaceScimUser(scim, Number(id), replacement))
   })
   app.delete(`${path}/Users/:id`, changes, async (request, reply) => {
     const [scim, id] = [scimOf(request), idOf(request)]
@@ -203,13 +218,17 @@ const scim: FastifyPluginAsync = async (app) => {
     const [scim, id] = [scimOf(request), idOf(request)]
     await findGroupResource(scim, id)
     const { members = [], ...wanted } = wantedGroup(request.body)
-    return sendResource(request, reply, await replaceScimGroup(scim, id, { ...wanted, members }, versionCheck(request)))
+    const replacement = { check: versionCheck(request), wanted: () => ({ ...wanted, members }) }
+    return sendResource(request, reply, await replaceScimGroup(scim, id, replacement))
   })
   app.patch(`${path}/Groups/:id`, changes, async (request, reply) => {
     const [scim, id] = [scimOf(request), idOf(request)]
-    const wanted = wantedGroup(patched(await findGroupResource(scim, id), request.body))
-    const { members = [] } = wanted
-    return sendResource(request, reply, await replaceScimGroup(scim, id, { ...wanted, members }, versionCheck(request)))
+    const wanted = (current: Resource) => {
+      const { members = [], ...others } = wantedGroup(patched(current, request.body), Number.POSITIVE_INFINITY)
+      return { ...others, members }
+    }
+    const replacement = { check: versionCheck(request), wanted }
+    return sendResource(request, reply, await replaceScimGroup(scim, id, replacement))
   })
   app.delete(`${path}/Groups/:id`, changes, async (request, reply) => {
     await deleteScimGroup(scimOf(request), idOf(request), versionCheck(request))

@@ -1,7 +1,9 @@
+import { canonicalEmail } from '../../identity/user.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import type { ScimGroup, ScimUser } from '../../platform/generated/postgresql/client.ts'
 
-type Reader = { prisma: Database['prisma'] | Tx }
+/** The database, or a transaction. */
+export type Reader = { prisma: Database['prisma'] | Tx }
 
 /** What clients said about these users, by id. */
 export async function scimUsers({ prisma }: Reader, ids: readonly number[]): Promise<ReadonlyMap<number, ScimUser>> {
@@ -32,10 +34,15 @@ export async function userIdsBy({ prisma }: Reader, { attribute, value }: UserKe
     return rows.map(({ userId }) => Number(userId))
   }
   const key = value.toLowerCase()
+  const address = canonicalEmail(value)
   const named = await prisma.scimUser.findMany({ where: { nameKey: key }, select: { userId: true } })
-  const addressed = await prisma.user.findMany({ where: { email: key }, select: { id: true } })
+  const addressed = await prisma.user.findMany({ where: { email: address }, select: { id: true } })
   return [...new Set([...named.map(({ userId }) => Number(userId)), ...addressed.map(({ id }) => Number(id))])]
 }
+
+/** Disables a user who was created in this transaction. */
+export const disableNew = (tx: Tx, id: number, now: number): Promise<unknown> =>
+  tx.user.update({ where: { id: BigInt(id) }, data: { disabledAt: new Date(now) } })
 
 /** Number of users. */
 export const countUsers = ({ prisma }: Reader): Promise<number> => prisma.user.count()
@@ -65,8 +72,14 @@ export async function saveScimGroup(
   await tx.scimGroup.upsert({ where: { groupName }, create: { groupName, ...facts }, update: facts })
 }
 
+/** Tests whether only SCIM gave memberships of a group, and named it. */
+export async function isOfScim({ prisma }: Reader, groupName: string): Promise<boolean> {
+  const others = await prisma.groupMembership.count({ where: { groupName, source: { not: scimSource } } })
+  return others === 0 && (await prisma.scimGroup.findUnique({ where: { groupName } })) !== null
+}
+
 /** Source of the memberships that SCIM clients manage. */
-export const scimSource = 'provider:scim'
+export const scimSource = 'scim'
 
 /** Ids of the users whom SCIM put into a group, in order. */
 export async function scimMembers({ prisma }: Reader, groupName: string): Promise<number[]> {

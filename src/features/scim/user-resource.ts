@@ -13,7 +13,7 @@ export interface Resource {
   schemas: string[]
   id: string
   externalId?: string
-  meta: { resourceType: 'User' | 'Group'; created?: string; lastModified?: string; location: string; version: string }
+  meta: { resourceType: 'User' | 'Group'; created?: string; lastModified?: string; location: string; version?: string }
   [attribute: string]: unknown
 }
 
@@ -27,6 +27,8 @@ export function withMeta(
     base,
   }: { type: 'User' | 'Group'; created?: Date | undefined; lastModified?: Date; base: string },
 ): Resource {
+  // The version of a part would not tell whether the rest changed.
+  const isWhole = type === 'User' || 'members' in facts
   const version = `W/"${sha256Hex(JSON.stringify(facts)).slice(0, 32)}"`
   const location = `${base}/${type}s/${encodeURIComponent(String(facts.id))}`
   const dates = {
@@ -34,7 +36,7 @@ export function withMeta(
     ...(lastModified ? { lastModified: lastModified.toISOString() } : {}),
   }
   // Sound: `facts` has the other members.
-  return { ...facts, meta: { resourceType: type, ...dates, location, version } } as Resource
+  return { ...facts, meta: { resourceType: type, ...dates, location, ...(isWhole ? { version } : {}) } } as Resource
 }
 
 interface Known {
@@ -101,11 +103,15 @@ export function textIn(of: unknown, name: string, path = name): string | null {
   return value.trim() || null
 }
 
+/** A text, number or flag as text; empty for anything else, which may not convert. */
+export const plain = (value: unknown): string =>
+  ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : ''
+
 /** Entra sends `"True"` and `"False"`. */
 function flagIn(of: unknown, name: string): boolean | undefined {
   const value = attribute(of, name)
   if (value === undefined || value === null) return undefined
-  const text = String(value).toLowerCase()
+  const text = plain(value).toLowerCase()
   if (typeof value === 'boolean' || text === 'true' || text === 'false') return text === 'true'
   throw invalidValue(`${name} must be true or false.`)
 }
@@ -116,7 +122,7 @@ function emailIn(body: unknown): string | null {
   if (given === undefined || given === null) return null
   const all = [given].flat().filter((one) => textIn(one, 'value', 'emails.value') !== null)
   const chosen =
-    all.find((one) => String(attribute(one, 'primary')).toLowerCase() === 'true') ??
+    all.find((one) => plain(attribute(one, 'primary')).toLowerCase() === 'true') ??
     all.find((one) => attribute(one, 'type') === 'work') ??
     all[0]
   return chosen === undefined ? null : textIn(chosen, 'value')

@@ -1,18 +1,29 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { hasAdminRole } from '../../auth/access/administrators.ts'
+import { accountsOf } from '../../auth/accounts.ts'
 import { newAttributes } from '../../identity/attributes.ts'
 import { isHeldForUndo } from '../../identity/email-change.ts'
-import type { EventContext } from '../../identity/events.ts'
+import { type EventContext, recordEvent } from '../../identity/events.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
+import { clearPassword, type UserChanges } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
-import { HttpError, notFound } from '../../platform/errors.ts'
+import { HttpError } from '../../platform/errors.ts'
 import { type Admin, lockForAdmin } from '../admin/admin.ts'
 import { addUser, changeUser, removeUser } from '../admin/users.ts'
 import { ScimError } from './errors.ts'
 import type { ListFilter } from './filter.ts'
-import { countUsers, pageOfUsers, saveScimUser, scimGroups, scimUsers, userIdsBy, userRows } from './store.ts'
+import {
+  countUsers,
+  disableNew,
+  pageOfUsers,
+  type Reader,
+  saveScimUser,
+  scimGroups,
+  scimUsers,
+  userIdsBy,
+  userRows,
+} from './store.ts'
 import { type Resource, userResource, type WantedUser, wantedUser } from './user-resource.ts'
 
 /** What the functions of this folder need. */
@@ -40,7 +51,11 @@ export interface Found {
 const batch = 500
 
 /** Resources of users by id, in order. */
-async function resourcesOf({ app: { database, config }, base }: Scim, ids: readonly number[]): Promise<Resource[]> {
+async function resourcesOf(
+  { app: { database: own, config }, base }: Scim,
+  ids: readonly number[],
+  database: Reader = own,
+): Promise<Resource[]> {
   const rows = await userRows(database, ids)
   const known = await scimUsers(database, ids)
   const names = [...new Set(rows.flatMap(({ groups }): string[] => JSON.parse(groups)))]
@@ -51,8 +66,8 @@ async function resourcesOf({ app: { database, config }, base }: Scim, ids: reado
 }
 
 /** Returns a user. Throws 404 for an unknown one. */
-export async function findResource(scim: Scim, id: string): Promise<Resource> {
-  const [found] = /^[1-9]\d{0,14}$/.test(id) ? await resourcesOf(scim, [Number(id)]) : []
+export async function findResource(scim: Scim, id: string, reader?: Reader): Promise<Resource> {
+  const [found] = /^[1-9]\d{0,14}$/.test(id) ? await resourcesOf(scim, [Number(id)], reader) : []
   if (!found) throw new ScimError(404, `No user has the id ${id}.`)
   return found
 }
@@ -95,7 +110,7 @@ async function unlessTaken<Result>(change: () => Promise<Result>): Promise<Resul
 
 /** Throws 409 if the name of a user is the address of another one, because both would be found by it. */
 async function requireFreeName(tx: Tx, wanted: WantedUser, userId: number | null): Promise<void> {
-  const ids = await userIdsBy({ prisma: tx }, { attribute: 'username', value: canonicalEmail(wanted.userName) })
+  const ids = await userIdsBy({ prisma: tx }, { attribute: 'username', value: wanted.userName })
   if (ids.some((id) => id !== userId)) throw taken()
 }
 
@@ -113,58 +128,78 @@ export async function createScimUser(scim: Scim, wanted: WantedUser): Promise<Re
       await lockForAdmin(admin, tx, [])
       await requireFreeName(tx, wanted, null)
       const created = await addUser(app, tx, origin, facts)
+      if (!active) await disableNew(tx, created.id, origin.now)
       await saveScimUser(tx, { userId: BigInt(created.id), userName: wanted.userName, externalId: wanted.externalId })
       return created.id
     }),
   )
-  if (!active) await changeUser(admin, origin, id, { disabled: true })
   return findResource(scim, String(id))
 }
 
-/** Makes a user as wanted. `check` tests the current resource, while nobody else can change it. */
+/** What a request makes of a user. `check` tests the current resource. Both run while nobody else can change the user. */
+export interface Replacement {
+  check(current: Resource): void
+  wanted(current: Resource): WantedUser
+}
+
+/** Makes a user as wanted. Throws 404 for an unknown one. */
 export async function replaceScimUser(
   scim: Scim,
   id: number,
-  wanted: WantedUser,
-  check: (current: Resource) => void,
+  { check, wanted: wantedOf }: Replacement,
 ): Promise<Resource> {
   const { app, admin, origin } = scim
-  const current = await findResource(scim, String(id))
-  check(current)
-  if (isAsWanted(current, wanted)) return current
-  const email = canonicalEmail(wanted.email)
-  const requireChangeable = (user: User): void => {
-    // Whoever receives the mails of an administrator can become one.
-    if (email !== user.email && hasAdminRole(user, app.config.current()))
+  const decide = async (tx: Tx, user: User): Promise<UserChanges | null> => {
+    const current = await findResource(scim, String(id), { prisma: tx })
+    check(current)
+    const wanted = wantedOf(current)
+    const known = wantedUser(current)
+    const changes = changesOf(known, wanted)
+    const isKnown = (await scimUsers({ prisma: tx }, [id])).has(id)
+    const isRenamed = wanted.userName !== known.userName || wanted.externalId !== known.externalId
+    if (changes.email !== undefined && hasAdminRole(user, app.config.current()))
+      // Whoever receives the mails of an administrator can become one.
       throw new ScimError(403, 'SCIM does not change the address of an administrator.', 'mutability')
+    if (wanted.userName !== known.userName) await requireFreeName(tx, wanted, id)
+    const { email } = changes
+    if (email !== undefined && (await isHeldForUndo(tx, email, id, origin.now))) throw taken()
+    const isClaimed = !isKnown && user.email_verified_at === null
+    if (isClaimed) await claim(scim, tx, id)
+    if (isRenamed || !isKnown)
+      await saveScimUser(tx, { userId: BigInt(id), userName: wanted.userName, externalId: wanted.externalId })
+    if (isClaimed) return { ...changes, verified: true }
+    return Object.keys(changes).length > 0 ? changes : null
   }
-  const also = async (tx: Tx, user: User): Promise<void> => {
-    await requireFreeName(tx, wanted, id)
-    if (email !== user.email && (await isHeldForUndo(tx, email, id, origin.now))) throw taken()
-    await saveScimUser(tx, { userId: BigInt(id), userName: wanted.userName, externalId: wanted.externalId })
-  }
-  await unlessTaken(() =>
-    changeUser(admin, origin, id, changesOf(wanted, email), { check: requireChangeable, also }),
-  ).catch((error) => {
-    throw error instanceof HttpError && error.statusCode === 404 ? notFound(`No user has the id ${id}.`) : error
-  })
+  await unlessTaken(() => changeUser(admin, origin, id, decide))
   return findResource(scim, String(id))
 }
 
-/** Tests whether nothing changes, because clients send everything again every day. */
-function isAsWanted(resource: Resource, wanted: WantedUser): boolean {
-  const known = wantedUser(resource)
-  const { active = known.active } = wanted
-  return isDeepStrictEqual(known, { ...wanted, email: canonicalEmail(wanted.email), active })
+/**
+ * Gives an account to the owner of its address: anyone could have registered it, and its address was never verified. Everything
+ * that the former user could sign in with ends.
+ */
+async function claim({ admin, origin }: Scim, tx: Tx, id: number): Promise<void> {
+  await accountsOf(admin).claimAccount(tx, id)
+  await clearPassword(tx, id, origin.now)
+  await recordEvent(tx, origin, { type: 'account_claimed', userId: id })
 }
 
-const changesOf = ({ name, givenName, familyName, active }: WantedUser, email: string) => ({
-  ...{ name, email, parts: { given_name: givenName, family_name: familyName } },
-  ...(active === undefined ? {} : { disabled: !active }),
-})
+/** The changes that a client asks for, without what stays. */
+function changesOf(known: WantedUser, wanted: WantedUser): UserChanges {
+  const email = canonicalEmail(wanted.email)
+  const { name, givenName, familyName, active } = wanted
+  const hasOtherParts = givenName !== known.givenName || familyName !== known.familyName
+  return {
+    ...(name === known.name ? {} : { name }),
+    ...(email === known.email ? {} : { email }),
+    ...(hasOtherParts ? { parts: { given_name: givenName, family_name: familyName } } : {}),
+    ...(active === undefined || active === known.active ? {} : { disabled: !active }),
+  }
+}
 
 /** Deletes a user with all data. */
 export async function deleteScimUser(scim: Scim, id: number, check: (current: Resource) => void): Promise<void> {
   check(await findResource(scim, String(id)))
+  // Throws 404 if another request has deleted it meanwhile.
   await removeUser(scim.admin, scim.origin, id)
 }

@@ -87,7 +87,7 @@ t.test('changes no membership that came from elsewhere', async (t) => {
   const { prisma } = svc.database
   t.match(await prisma.groupMembership.findMany(), [{ userId: BigInt(ada.id), source: 'admin' }])
   t.equal(await prisma.groupMembership.count(), 1)
-  t.equal((await svc.scim('DELETE', '/Groups/staff')).statusCode, 400, 'the configuration declares it')
+  t.equal((await svc.scim('DELETE', '/Groups/staff')).statusCode, 403, 'it has members of others')
   const list = (await svc.scim('GET', '/Groups?filter=displayName+eq+%22EVERYONE%22')).json()
   t.match(list, { totalResults: 1, Resources: [{ id: 'staff', displayName: 'Everyone' }] })
   const without = (await svc.scim('GET', '/Groups?excludedAttributes=members')).json()
@@ -140,4 +140,57 @@ t.test('describes itself', async (t) => {
   })
   t.equal((await svc.scim('GET', '/Schemas/other')).statusCode, 404)
   t.equal((await svc.scim('POST', '/ResourceTypes', {})).statusCode, 405)
+})
+
+t.test('deletes no group that SCIM did not make, and keeps nothing of one that it cannot fill', async (t) => {
+  const svc = await buildProvisioned(t)
+  const ada = await svc.createUser()
+  await runCommandOn(svc, 'group:create', 'vip')
+  await runCommandOn(svc, 'group:add', 'vip', `--id=${ada.id}`)
+  t.match((await svc.scim('DELETE', '/Groups/vip')).json(), { status: '403', scimType: 'mutability' })
+  t.equal(await svc.database.prisma.groupMembership.count(), 1)
+  for (let at = 0; at < 99; at++) {
+    await runCommandOn(svc, 'group:create', `g${at}`)
+    await runCommandOn(svc, 'group:add', `g${at}`, `--id=${ada.id}`)
+  }
+  const members = [{ value: String(ada.id) }]
+  t.equal((await svc.scim('POST', '/Groups', group('last', { members }))).statusCode, 400)
+  t.equal((await svc.scim('GET', '/Groups/last')).statusCode, 404, 'the group is gone')
+  t.match((await svc.scim('POST', '/Groups', group('vip'))).json(), { status: '409' })
+  const made = await svc.scim('POST', '/Groups', group('made'))
+  t.equal(made.statusCode, 201)
+  t.match(
+    (await svc.scim('PUT', '/Groups/made', group('VIP'))).json(),
+    { status: '409' },
+    'nor the name of a group of svc',
+  )
+})
+
+t.test('applies only what a patch changes, so that requests at the same time do not undo each other', async (t) => {
+  const svc = await buildProvisioned(t)
+  const users = []
+  for (let at = 0; at < 6; at++) users.push(await svc.createUser())
+  const [first, ...others] = users.map(({ id }) => String(id))
+  await svc.scim('POST', '/Groups', group('Team', { members: [{ value: first }] }))
+  const answers = await Promise.all([
+    svc.scim('PATCH', '/Groups/Team', patch({ op: 'remove', path: `members[value eq "${first}"]` })),
+    ...others.map((value) =>
+      svc.scim('PATCH', '/Groups/Team', patch({ op: 'add', path: 'members', value: [{ value }] })),
+    ),
+  ])
+  for (const { statusCode } of answers) t.equal(statusCode, 200)
+  const { members } = (await svc.scim('GET', '/Groups/Team')).json()
+  t.strictSame(
+    members.map(({ value }: { value: string }) => value),
+    others,
+  )
+})
+
+t.test('adds nobody to a group who registered with an address that is not verified', async (t) => {
+  const svc = await buildProvisioned(t)
+  const mallory = await svc.createUser({ email: 'ceo@example.com', verified: false })
+  const members = [{ value: String(mallory.id) }]
+  t.match((await svc.scim('POST', '/Groups', group('admins', { members }))).json(), {
+    detail: `The user ${mallory.id} has not verified the email address.`,
+  })
 })

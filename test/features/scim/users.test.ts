@@ -1,6 +1,5 @@
 // engine: none
 import t from 'tap'
-import { runCommandOn } from '../../support/command.ts'
 import { buildProvisioned, newUser, patch, userSchema } from './client.ts'
 
 t.test('creates, finds, changes and deletes a user', async (t) => {
@@ -232,64 +231,4 @@ t.test('answers versions, and refuses changes of an outdated one', async (t) => 
   t.equal((await change(meta.version, 'Two')).statusCode, 412)
   t.equal((await svc.scim('DELETE', `/Users/${id}`, undefined, { 'if-match': meta.version })).statusCode, 412)
   t.equal((await change('*', 'Three')).statusCode, 200)
-})
-
-t.test('lets only clients and tokens with the scope in', async (t) => {
-  const svc = await buildProvisioned(t, { admin: { roles: ['admin'] } })
-  const [ada, admin] = [await svc.createUser(), await svc.createUser({ role: 'admin', email: 'admin@example.com' })]
-  const ask = async (token: string, path = '/scim/v2/Users') => (await svc.bearer(token, 'GET', path)).statusCode
-  t.equal(await ask(await svc.createToken(ada)), 403, '* does not include the scope')
-  t.equal(await ask(await svc.createToken(ada, { abilities: ['svc:scim'] })), 403, 'not of a user without the role')
-  t.equal(await ask(await svc.createToken(admin, { abilities: ['svc:admin'] })), 403)
-  const token = await svc.createToken(admin, { abilities: ['svc:scim'] })
-  t.equal(await ask(token), 200)
-  t.equal(await ask(token, '/admin/v1/users'), 403)
-  const paths = [
-    '/Users',
-    '/Users/1',
-    '/Users/.search',
-    '/Groups',
-    '/Groups/x',
-    '/Groups/.search',
-    '/.search',
-    '/Schemas',
-    '/x',
-  ]
-  for (const path of paths) {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-      for (const headers of [{}, { authorization: 'Bearer 1|nonsense' }, { authorization: 'Bearer a.b.c' }]) {
-        const answer = await svc.app.inject({ method, url: `/scim/v2${path}`, headers })
-        t.ok([401, 405].includes(answer.statusCode), `${method} ${path}: ${answer.statusCode}`)
-      }
-    }
-  }
-
-  const taken = await svc.scim(
-    'PATCH',
-    `/Users/${admin.id}`,
-    patch({ op: 'replace', path: 'emails', value: [{ value: 'mallory@example.com' }] }),
-  )
-  t.match(taken.json(), { status: '403', detail: 'SCIM does not change the address of an administrator.' })
-  const role = await svc.scim(
-    'PATCH',
-    `/Users/${ada.id}`,
-    patch({ op: 'add', path: 'roles', value: [{ value: 'admin' }] }),
-  )
-  t.equal(role.statusCode, 200)
-  t.equal((await svc.database.prisma.user.findUniqueOrThrow({ where: { id: BigInt(ada.id) } })).role, 'user')
-  const off = await svc.scim('PATCH', `/Users/${admin.id}`, patch({ op: 'replace', path: 'active', value: false }))
-  t.match(off.json(), { active: false }, 'an administrator who leaves can be deactivated')
-})
-
-t.test('invalidates mailed links to a former address', async (t) => {
-  const svc = await buildProvisioned(t)
-  const ada = await svc.createUser({ email: 'old@example.com' })
-  await runCommandOn(svc, 'user:reset-link', '--email=old@example.com')
-  t.equal(await svc.database.prisma.passwordReset.count(), 1)
-  await svc.scim(
-    'PATCH',
-    `/Users/${ada.id}`,
-    patch({ op: 'replace', path: 'emails', value: [{ value: 'new@example.com' }] }),
-  )
-  t.equal(await svc.database.prisma.passwordReset.count(), 0)
 })

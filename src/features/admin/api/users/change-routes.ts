@@ -117,9 +117,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         })
       }
       const origin = adminOrigin(request, reason)
-      const user = await changeUser(adminOf(visitOf(request)), origin, userIdOf(request), wanted, {
-        check: versionCheck(request),
-      })
+      const user = await changeUser(adminOf(visitOf(request)), origin, userIdOf(request), wanted, versionCheck(request))
       reply.header('etag', etagOf(user))
       return adminView(user, app.config.current())
     },
