@@ -2485,7 +2485,7 @@ export interface components {
             email: string;
             /** @description The full name. */
             name: string;
-            /** @description Why the user is in the group: `admin`, `invitation`, `import`, or `provider:<name>`. */
+            /** @description Why the user is in the group: `admin`, `invitation`, `import`, `scim`, or `provider:<name>`. */
             sources: string[];
         };
         /** @description A page of records. */
@@ -2865,7 +2865,7 @@ export interface components {
             memberships: {
                 /** @description The name of the group. */
                 group: string;
-                /** @description Why the user is in it: `admin`, `invitation`, `import`, or `provider:<name>`. */
+                /** @description Why the user is in it: `admin`, `invitation`, `import`, `scim`, or `provider:<name>`. */
                 source: string;
                 /**
                  * Format: date-time

@@ -138,7 +138,7 @@ export const UserDetails = Type.Object(
     memberships: Type.Array(
       Type.Object({
         group: text('The name of the group.'),
-        source: text('Why the user is in it: `admin`, `invitation`, `import`, or `provider:<name>`.'),
+        source: text('Why the user is in it: `admin`, `invitation`, `import`, `scim`, or `provider:<name>`.'),
         created_at: date('Since when.'),
       }),
       { description: 'Why the user is in each group.' },
@@ -204,7 +204,7 @@ export const AdminMember = Type.Object(
     email: text('The email address.'),
     name: text('The full name.'),
     sources: Type.Array(Type.String(), {
-      description: 'Why the user is in the group: `admin`, `invitation`, `import`, or `provider:<name>`.',
+      description: 'Why the user is in the group: `admin`, `invitation`, `import`, `scim`, or `provider:<name>`.',
     }),
   },
   { title: 'AdminGroupMember', description: 'A user of a group.' },
