@@ -1,7 +1,7 @@
 import type { Database } from '../platform/database/database.ts'
 import type { EventSeal } from '../platform/generated/postgresql/client.ts'
 
-/** The head of the sealed audit trail at a time: with it, nobody can shorten or rewrite the trail unnoticed. */
+/** The last seal of the audit trail at a time. A copy of it shows later whether the trail was shortened or rewritten. */
 export interface Head {
   /** Position in the chain. */
   seal: number
@@ -16,7 +16,7 @@ export interface Head {
 }
 
 /** The head that a seal is. */
-export const headOf = ({ id, hash, sealedAt, signature, key }: EventSeal): Head => ({
+export const headOf = ({ id, hash, sealedAt, signature, key }: Omit<EventSeal, 'body' | 'exportedAt'>): Head => ({
   seal: Number(id),
   hash,
   sealed_at: sealedAt.toISOString(),
@@ -26,7 +26,8 @@ export const headOf = ({ id, hash, sealedAt, signature, key }: EventSeal): Head 
 
 /** Returns the last head if it was not exported, or null. */
 export async function headToExport({ prisma }: Database): Promise<Head | null> {
-  const last = await prisma.eventSeal.findFirst({ orderBy: { id: 'desc' } })
+  // Bodies are long, and nothing here needs them.
+  const last = await prisma.eventSeal.findFirst({ orderBy: { id: 'desc' }, omit: { body: true } })
   return last && last.exportedAt === null ? headOf(last) : null
 }
 

@@ -55,7 +55,7 @@ const slices: Readonly<Record<string, Slice>> = {
   samples: { words: /\bsamples?\b/i, max: maxFiles },
   'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   // Its scope is reserved wherever that of the admin API is.
-  scim: { words: /\bscim/i, max: 11 },
+  scim: { words: /\bscim/i, max: 9 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     // Administrators find users by their provider, and see their links. The import from Laravel lists them. The groups

@@ -3,7 +3,7 @@ import t from 'tap'
 import { removePassword } from '../support/accounts.ts'
 import { runCommandOn } from '../support/command.ts'
 import { codeFlow, oauthSettings, Person } from '../support/oauth.ts'
-import { buildPlanned } from './plan.ts'
+import { buildPlanned } from '../support/planned.ts'
 
 t.test('says in words what changes, and what needs a restart', async (t) => {
   const before = {

@@ -5,7 +5,10 @@ import type { Step } from '../../platform/http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type AbilityRule, accessOf } from './route-access.ts'
 
-/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. `*` excludes `svc:admin` and `svc:scim`. */
+/**
+ * Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. `*` excludes the
+ * management scopes, such as `svc:admin`.
+ */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
   abilities.includes(ability) || (!isManagementScope(ability) && abilities.includes('*'))
 

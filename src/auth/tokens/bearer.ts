@@ -13,7 +13,7 @@ import type { Act } from '../access/visit.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
-/** Returns the abilities of a token, without `svc:admin` and `svc:scim` unless the user is an administrator: any user can request it. */
+/** Returns the abilities of a token, without management scopes unless the user is an administrator: any user can request it. */
 export function abilitiesOf({ abilities }: Pick<TokenRow, 'abilities'>, user: User, config: Config): string[] {
   const stored = storedAbilities(abilities)
   return hasAdminRole(user, config) ? stored : stored.filter((ability) => !isManagementScope(ability))

@@ -4,7 +4,8 @@ import { hasAdminRole } from '../../auth/access/administrators.ts'
 import { mustVerifyAddress } from '../../auth/access/verified-address.ts'
 import type { CommandContext } from '../../contract/command.ts'
 import { Registry } from '../../features/oauth/clients/clients.ts'
-import { servedScopes } from '../../features/oauth/clients/scopes.ts'
+import { registeredScopes } from '../../features/oauth/clients/scopes.ts'
+import { scopesOfTargets } from '../../features/oauth/clients/targets.ts'
 import { RecordSeal } from '../../features/oauth/records/record-seal.ts'
 import type { User } from '../../identity/user.ts'
 import { eachUser } from '../../identity/users.ts'
@@ -100,20 +101,14 @@ async function apiTokens(
   effects.add('API tokens that expire, because of expiration', null, count)
 }
 
-const served: readonly string[] = servedScopes
-
 /** The scopes that a client could get before, and cannot get now. */
 function lostScopes(names: readonly string[], clientId: string, before: Registry, after: Registry): string[] {
-  const scopesOf = (registry: Registry) =>
-    new Set([...registry.targets(clientId).flatMap(({ tokenScopes }) => [...tokenScopes])])
-  const [old, next] = [scopesOf(before), scopesOf(after)]
+  const [old, next] = [scopesOfTargets(before.targets(clientId)), scopesOfTargets(after.targets(clientId))]
   return names.filter((name) => old.has(name) && !next.has(name))
 }
 
 async function personalTokens({ database: { prisma }, now }: Context, both: Both, effects: Effects): Promise<void> {
-  const names = (config: Config) =>
-    new Set([...served, ...Object.keys(config.scopes), ...Object.values(config.apis).flatMap(({ scopes }) => scopes)])
-  const [old, next] = [names(both.before), names(both.after)]
+  const [old, next] = [registeredScopes(both.before), registeredScopes(both.after)]
   if ([...old].every((name) => next.has(name))) return
   const rows = await prisma.oauthPersonalToken.findMany({ where: { expiresAt: { gt: new Date(now) } } })
   for (const { userId, scopes } of rows) {

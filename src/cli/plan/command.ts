@@ -100,7 +100,8 @@ const idsText = (users: readonly number[]): string =>
 function printReplay(print: (line: string) => void, { decisions, missing, changed_before, flips }: Replay): void {
   if (decisions === 0) print('No decision of this time is recorded. Does audit.decisions.enabled record them?')
   else print(`${decisions} recorded decisions, ${flips.length === 0 ? 'none' : sum(flips)} would be different.`)
-  if (missing > 0) print(`${missing} decisions are missing, because there were too many to record them.`)
+  if (missing > 0)
+    print(`${missing} decisions are missing: there were too many to record, or the database did not answer.`)
   if (changed_before > 0)
     print(`${changed_before} decisions were made under an earlier configuration, and would already be different now.`)
   for (const { before, after, verdict_before, verdict_after, count, example, users } of flips) {
@@ -116,9 +117,9 @@ const sum = (flips: readonly Flip[]): number => flips.reduce((total, { count }) 
 export const planCommands = [
   command({
     name: 'config:plan',
-    summary: 'Show what a changed file would change, and whom it would affect',
+    summary: 'Show the effects of a changed file before you use it',
     details:
-      'Compares the file with the active configuration. Prints the changes in words, the keys that need a restart, and the sessions, tokens and users that the change affects. With --replay, makes the recorded decisions of the guard and of the OAuth server again (audit.decisions), and lists those that would be different. Changes nothing. Exits with 0 if nobody is affected, with 3 if someone is, and with 78 if the file is invalid or a reload would refuse it.',
+      'Compares the file with the active configuration. Prints the changes in words, the keys that need a restart, and the sessions, tokens and users that the change affects. With --replay, makes the recorded decisions of the guard and of the OAuth server again (audit.decisions), and lists those that would be different. Changes nothing. Exits with 0 if nothing is affected, with 3 if stored data or a decision is, and with 78 if the file is invalid or a reload would refuse it.',
     arguments: [{ name: 'file', description: 'The changed file. By default the configured one' }],
     options,
     run: plan,

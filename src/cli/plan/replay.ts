@@ -50,12 +50,11 @@ interface Cause {
 const unknown = 'depends on the credential'
 
 /** Makes recorded decisions again under one configuration. */
-class Court {
+class Decider {
   readonly #config: Config
   readonly #registry: Registry
   readonly #known: ReadonlySet<string>
   readonly #placeOf: PlaceOf
-
   /** The clients before the change. */
   readonly #before: Registry
 
@@ -109,11 +108,11 @@ export async function replay(
   secrets: readonly string[],
   { before, after, since }: { before: Candidate; after: Candidate; since: number },
 ): Promise<Replay> {
-  const [old, next] = [new Court(before, before.config), new Court(after, before.config)]
+  const [old, next] = [new Decider(before, before.config), new Decider(after, before.config)]
   const found = new Map<string, Flip>()
   const result: Replay = { decisions: 0, missing: 0, changed_before: 0, flips: [] }
   const { stackTraceLimit } = Error
-  // Nobody reads the stacks of a million refusals, which would take half of the time.
+  // Creating the stack traces of a million refusals would take half of the time.
   Error.stackTraceLimit = 0
   try {
     for await (const batch of batchesSince(database, secrets, since)) {
@@ -146,7 +145,7 @@ function addFlip(found: Map<string, Flip>, { kind, facts, count }: RecordedDecis
   }
   found.set(key, flip)
   flip.count += count
-  // Sound: as in `Court.decide`.
+  // Sound: as in `Decider.decide`.
   if (kind === 'token') {
     const { clientId, endpoint, scopes, redirectUri = '' } = facts as TokenFacts
     flip.example = printable([endpoint, clientId, ...scopes, redirectUri].filter(Boolean).join(' '))

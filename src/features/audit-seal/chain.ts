@@ -35,17 +35,14 @@ export const beginning: Body = {
 /** Reads the body of a seal. Throws for a text that svc did not write. */
 export const bodyOf = ({ body }: Pick<EventSeal, 'body'>): Body => JSON.parse(body)
 
-/** The last seal is not one of this server: someone else wrote it, or its `app.secret` was removed. */
-class UntrustedSeal extends Error {}
-
-/** Makes the seal that follows another. Throws `UntrustedSeal` if none of the keys signed that one. */
+/** Makes the seal that follows another. Throws if none of the keys signed that one. */
 export function nextSeal(
   last: EventSeal | null,
   changes: Partial<Body>,
   { keys, now }: { keys: HeadKeys; now: number },
 ): Omit<EventSeal, 'exportedAt'> {
   if (last && !(keys.all.includes(last.key) && sha256Hex(last.body) === last.hash && isSigned(headOf(last))))
-    throw new UntrustedSeal(`The signature of the seal ${last.id} is wrong, or of an app.secret that was removed.`)
+    throw new Error(`The signature of the seal ${last.id} is wrong, or of an app.secret that was removed.`)
   const before = last ? bodyOf(last) : beginning
   const seal = before.seal + 1
   const former_key = last && last.key !== keys.all[0] ? last.key : null

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type CommandContext, CommandError, command } from '../../contract/command.ts'
 import { jsonOption, printRecord } from '../../contract/command-output.ts'
 import { type Head, headOf } from '../../identity/event-heads.ts'
+import { beginning, bodyOf } from './chain.ts'
 import { HeadKeys } from './signing-key.ts'
 import { countUnsealed, lastSeal } from './store.ts'
 import { verifyChain } from './verify.ts'
@@ -54,7 +55,8 @@ export const sealCommands = [
       const first = await verifyChain(context.database, keys, given)
       // A change that a server made meanwhile looks like a manipulation, once.
       const { problem, seals, events, last } = first.problem ? await verifyChain(context.database, keys, given) : first
-      const unsealed = await countUnsealed(context.database, last, context.now)
+      const { plain, repeats } = last ? bodyOf(last) : beginning
+      const unsealed = await countUnsealed(context.database, { plain: plain[1], repeats: repeats[1] }, context.now)
       const record = { problem, seals, events, unsealed, last_seal: last ? headOf(last) : null }
       if (json) printRecord(context, record, json)
       else if (problem) context.print(problem)
@@ -66,7 +68,7 @@ export const sealCommands = [
         )
       if (!json && unsealed > 0)
         context.print(
-          `${unsealed} events from more than four hours ago are not sealed. Does the server run, and what does it log?`,
+          `${unsealed} events are older than four hours and not sealed. Check that the server runs, and its log.`,
         )
       if (problem) process.exitCode = 1
     },

@@ -44,7 +44,7 @@ function partsOf(row: EventRow): { owners: 'oa' | 'o'; value: unknown }[] {
 /** What deletion leaves of each part. */
 const isCleared = (value: unknown): boolean => value === null
 
-/** Returns a commitment, which nobody can compute without the keys of all these owners; null if none of them has one. */
+/** Returns a commitment that only someone with the keys of these owners can compute, or null if none of them has a key. */
 function commitmentTo(
   value: unknown,
   row: EventRow,
@@ -111,12 +111,8 @@ export function isAsSealed(row: EventRow, entry: Entry, { keys, deleted }: Delet
     const letters = commitment.slice(0, commitment.indexOf(':'))
     const ids = [...letters].map((letter) => owners[letter === 'a' ? 'a' : 'o'])
     const isGone = ids.some((one) => one !== null && !keys.has(one) && deleted.has(one))
-    const expected = isGone
-      ? isCleared(value)
-        ? commitment
-        : null
-      : commitmentTo(value, row, letters, { keys, place })
-    if (expected !== commitment) return false
+    const isValid = isGone ? isCleared(value) : commitmentTo(value, row, letters, { keys, place }) === commitment
+    if (!isValid) return false
     values.push(commitment)
   }
   const hadNames = (commitments[2] ?? null) !== null

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Database, Tx } from '../../platform/database/database.ts'
+import type { Tx } from '../../platform/database/database.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
 import type { Event as EventRow, EventSeal } from '../../platform/generated/postgresql/client.ts'
 import { type Body, beginning, bodyOf, nextSeal } from './chain.ts'
@@ -118,7 +118,6 @@ export class Sealer {
     last: EventSeal | null,
     { until, now }: { until: bigint; now: number },
   ): Promise<Partial<Body> | null> {
-    const { database } = this.#parts
     const before = last ? bodyOf(last) : beginning
     const plain = await eventsBetween({ prisma: tx }, 'plain', { after: BigInt(before.plain[1]), until, take: batch })
     const counted = await eventsBetween({ prisma: tx }, 'repeats', {
@@ -131,7 +130,7 @@ export class Sealer {
     const end = counted.findIndex(({ createdAt }) => !isFinal(now - createdAt.getTime()))
     const repeats = end < 0 ? counted : counted.slice(0, end)
     if (plain.length === 0 && repeats.length === 0) return null
-    const rows = await this.#locked(database, tx, [...plain, ...repeats])
+    const rows = await this.#locked(tx, [...plain, ...repeats])
     const upTo = (span: Body['plain'], found: readonly EventRow[]) =>
       [span[1], String(found.at(-1)?.id ?? span[1])] as const
     return {
@@ -142,20 +141,11 @@ export class Sealer {
     }
   }
 
-  /** Reads events again while nobody can delete their users. */
-  async #locked(database: Database, tx: Tx, found: readonly EventRow[]) {
-    const owners = found.flatMap((row) => Object.values(ownersOf(row)))
-    const keys = await keysFor(
-      database,
-      tx,
-      owners.filter((id) => id !== null),
-    )
-    return {
-      keys,
-      events: await eventsOf(
-        { prisma: tx },
-        found.map(({ id }) => id),
-      ),
-    }
+  /** Locks the users of events against deletion, and reads the events again. */
+  async #locked(tx: Tx, found: readonly EventRow[]) {
+    const owners = found.flatMap((row) => Object.values(ownersOf(row)).filter((id) => id !== null))
+    const keys = await keysFor(this.#parts.database, tx, owners)
+    const ids = found.map(({ id }) => id)
+    return { keys, events: await eventsOf({ prisma: tx }, ids) }
   }
 }

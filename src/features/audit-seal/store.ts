@@ -27,6 +27,26 @@ export const lastSeal = ({ prisma }: Reader): Promise<EventSeal | null> =>
 export const sealsAfter = ({ prisma }: Reader, id: bigint, take: number): Promise<EventSeal[]> =>
   prisma.eventSeal.findMany({ where: { id: { gt: id } }, orderBy: { id: 'asc' }, take })
 
+/** Seals that another key signed than the one before, in order. Reads no other bodies, which are long. */
+export async function sealsWithNewKey({ prisma }: Reader): Promise<EventSeal[]> {
+  const found: bigint[] = []
+  let former: { id: bigint; key: string } | undefined
+  for (;;) {
+    const where = { id: { gt: former?.id ?? 0n } }
+    const rows = await prisma.eventSeal.findMany({
+      where,
+      select: { id: true, key: true },
+      orderBy: { id: 'asc' },
+      take: maxIds,
+    })
+    for (const row of rows) {
+      if (former && former.key !== row.key) found.push(row.id)
+      former = row
+    }
+    if (rows.length < maxIds) return prisma.eventSeal.findMany({ where: { id: { in: found } }, orderBy: { id: 'asc' } })
+  }
+}
+
 /** The highest id of an event, or 0. */
 export const lastEventId = async ({ prisma }: Reader): Promise<bigint> =>
   (await prisma.event.findFirst({ orderBy: { id: 'desc' }, select: { id: true } }))?.id ?? 0n
@@ -89,10 +109,13 @@ export const deleteSeals = async ({ prisma }: Reader, before: number): Promise<v
 /** By when every event should be sealed, in milliseconds. */
 const sealedWithin = 4 * 3_600_000
 
-/** Number of events that should be sealed by now, and that no seal covers. `last` is the last seal. */
-export function countUnsealed({ prisma }: Reader, last: EventSeal | null, now: number): Promise<number> {
-  const spans: Record<EventKind, [string, string]> | null = last && JSON.parse(last.body)
-  const beyond = (kind: EventKind) => ({ ...kindIs(kind), id: { gt: BigInt(spans?.[kind][1] ?? 0) } })
+/** Number of events that should be sealed by now, and that no seal covers. `until`: the last ids that seals cover. */
+export function countUnsealed(
+  { prisma }: Reader,
+  until: Readonly<Record<EventKind, string>>,
+  now: number,
+): Promise<number> {
+  const beyond = (kind: EventKind) => ({ ...kindIs(kind), id: { gt: BigInt(until[kind]) } })
   const createdAt = { lt: new Date(now - sealedWithin) }
   return prisma.event.count({ where: { createdAt, OR: [beyond('plain'), beyond('repeats')] } })
 }

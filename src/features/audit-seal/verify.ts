@@ -5,7 +5,17 @@ import type { EventSeal } from '../../platform/generated/postgresql/client.ts'
 import { type Body, beginning, bodyOf } from './chain.ts'
 import { isAsSealed, ownersOf } from './entry.ts'
 import { type HeadKeys, isSigned } from './signing-key.ts'
-import { deletedUsers, type EventKind, eventsBetween, eventsOf, keysOf, type Reader, sealsAfter } from './store.ts'
+import {
+  deletedUsers,
+  type EventKind,
+  eventsBetween,
+  eventsOf,
+  keysOf,
+  lastSeal,
+  type Reader,
+  sealsAfter,
+  sealsWithNewKey,
+} from './store.ts'
 
 /** What a verification found. */
 export interface Verified {
@@ -64,24 +74,16 @@ async function verifySeals(reader: Reader, keys: HeadKeys, found: Verified): Pro
   }
 }
 
-/** What the whole chain says: the last checkpoint, and which keys signed it, from those of `app.secret` back to the first. */
+/** The last checkpoint, and the keys that signed the chain: those of `app.secret`, and those that they vouch for. */
 async function survey(reader: Reader, keys: HeadKeys): Promise<{ checkpoint: Body; trusted: ReadonlySet<string> }> {
-  let [checkpoint, after] = [beginning, 0n]
-  const changes: { seal: EventSeal; former: string }[] = []
-  for (;;) {
-    const seals = await sealsAfter(reader, after, batch)
-    for (const seal of seals) {
-      checkpoint = readBody(seal)
-      if (checkpoint.former_key !== null) changes.push({ seal, former: checkpoint.former_key })
-    }
-    const id = seals.at(-1)?.id
-    if (id === undefined || seals.length < batch) break
-    after = id
-  }
+  // Each seal repeats the checkpoint of the one before.
+  const last = await lastSeal(reader)
   const trusted = new Set(keys.all)
-  for (const { seal, former } of changes.reverse())
-    if (trusted.has(seal.key) && isSigned(headOf(seal))) trusted.add(former)
-  return { checkpoint, trusted }
+  for (const seal of (await sealsWithNewKey(reader)).reverse()) {
+    const { former_key } = readBody(seal)
+    if (former_key !== null && trusted.has(seal.key) && isSigned(headOf(seal))) trusted.add(former_key)
+  }
+  return { checkpoint: last ? readBody(last) : beginning, trusted }
 }
 
 function readBody(seal: EventSeal): Body {
@@ -121,19 +123,11 @@ async function checkEvents(
   body: Body,
   { checkpoint, deleted }: { checkpoint: Body; deleted: ReadonlySet<number> },
 ): Promise<number> {
-  const rows = new Map(
-    (
-      await eventsOf(
-        reader,
-        body.events.map(([event]) => BigInt(event)),
-      )
-    ).map((row) => [String(row.id), row]),
-  )
-  const owners = [...rows.values()].flatMap((row) => Object.values(ownersOf(row)))
-  const keys = await keysOf(
-    reader,
-    owners.filter((owner) => owner !== null),
-  )
+  const ids = body.events.map(([event]) => BigInt(event))
+  const found = await eventsOf(reader, ids)
+  const rows = new Map(found.map((row) => [String(row.id), row]))
+  const owners = found.flatMap((row) => Object.values(ownersOf(row)).filter((owner) => owner !== null))
+  const keys = await keysOf(reader, owners)
   for (const entry of body.events) {
     const [event, createdAt] = entry
     const row = rows.get(event)

@@ -7,9 +7,9 @@ const writeInterval = 5_000
 
 /**
  * Limits, so that requests with ever new paths cannot fill the disk: different decisions of a batch, the characters of their
- * facts, and those of one decision. Requests without a valid credential can use a quarter.
+ * facts, and those of one decision. Requests without a valid credential get a quarter of the first two.
  */
-const [maxDecisions, maxCharacters, maxLength, strangers] = [1_000, 524_288, 2_048, 4]
+const [maxDecisions, maxCharacters, maxLength] = [1_000, 524_288, 2_048]
 
 /** Collects decisions, counts equal ones, and writes them every few seconds. */
 export class DecisionRecorder implements DecisionLog {
@@ -41,9 +41,9 @@ export class DecisionRecorder implements DecisionLog {
       return
     }
     const who = isKnown ? 'known' : 'unknown'
-    const share = isKnown ? 1 : strangers
+    const share = isKnown ? 1 : 1 / 4
     const isFull =
-      this.#counts[who] >= maxDecisions / share || this.#characters[who] + key.length > maxCharacters / share
+      this.#counts[who] >= maxDecisions * share || this.#characters[who] + key.length > maxCharacters * share
     if (isFull || key.length > maxLength) {
       this.#missed++
       return
@@ -53,7 +53,7 @@ export class DecisionRecorder implements DecisionLog {
     this.#collected.set(key, { kind, at, count: 1, facts })
   }
 
-  /** Writes the collected decisions. A failure is logged and loses only them. */
+  /** Writes the collected decisions. A failure is logged, and counts them as missed. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write())
     return this.#writing

@@ -24,7 +24,7 @@ export interface RecordedDecision {
 /** Decisions as one row holds them. */
 export interface Batch {
   decisions: RecordedDecision[]
-  /** Number of decisions that were not recorded, because there were too many. */
+  /** Number of decisions that were not recorded: there were too many, or the database did not answer. */
   missed: number
 }
 

@@ -1,3 +1,6 @@
+import { isUniqueViolation } from '../../platform/database/unique.ts'
+import { HttpError } from '../../platform/errors.ts'
+
 /** `scimType` of an error (RFC 7644 section 3.12). */
 export type ScimType =
   | 'invalidFilter'
@@ -22,3 +25,13 @@ export class ScimError extends Error {
 
 /** 400 for a value that svc cannot store. */
 export const invalidValue = (detail: string): ScimError => new ScimError(400, detail, 'invalidValue')
+
+/** Runs a change, and throws `taken` if another user or group has the name or the address. */
+export async function unlessTaken<Result>(taken: ScimError, change: () => Promise<Result>): Promise<Result> {
+  try {
+    return await change()
+  } catch (error) {
+    const { email, name } = (error instanceof HttpError && error.errors) || {}
+    throw email || name || isUniqueViolation(error) ? taken : error
+  }
+}

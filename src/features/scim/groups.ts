@@ -1,11 +1,9 @@
 import { changeGroups, isDeclared } from '../../identity/groups.ts'
 import { isGroupName } from '../../platform/config/sections/groups.ts'
 import type { Tx } from '../../platform/database/database.ts'
-import { isUniqueViolation } from '../../platform/database/unique.ts'
-import { HttpError } from '../../platform/errors.ts'
 import { lockForAdmin } from '../admin/admin.ts'
 import { createGroup, deleteGroup, listGroups } from '../admin/groups/groups.ts'
-import { invalidValue, ScimError } from './errors.ts'
+import { invalidValue, ScimError, unlessTaken } from './errors.ts'
 import {
   ensureGroup,
   groupDates,
@@ -131,14 +129,6 @@ function nameFor(displayName: string): string {
 
 const taken = (): ScimError => new ScimError(409, 'Another group has this displayName.', 'uniqueness')
 
-async function unlessTaken<Result>(change: () => Promise<Result>): Promise<Result> {
-  try {
-    return await change()
-  } catch (error) {
-    throw isUniqueViolation(error) ? taken() : error
-  }
-}
-
 /** Throws 409 if another group has the name at the client, or in svc. */
 async function requireFreeName(
   scim: Scim,
@@ -162,12 +152,10 @@ export async function createScimGroup(scim: Scim, wanted: WantedGroup): Promise<
   let name = stem
   for (let at = 2; used.has(name.toLowerCase()); at++) name = `${stem}-${at}`
   await requireUsers(scim, members)
-  await createGroup(admin, origin, { name, description: null }).catch((error) => {
-    // Another request created it meanwhile.
-    throw error instanceof HttpError && error.errors?.name ? taken() : error
-  })
+  // Another request may create it meanwhile.
+  await unlessTaken(taken(), () => createGroup(admin, origin, { name, description: null }))
   try {
-    await unlessTaken(() => saveGroup(scim, name, wanted))
+    await unlessTaken(taken(), () => saveGroup(scim, name, wanted))
     await changeMembers(scim, members, { add: [name] })
   } catch (error) {
     await deleteGroup(admin, origin, name)
@@ -208,7 +196,7 @@ export async function replaceScimGroup(
   if (wanted.displayName !== current.displayName)
     await requireFreeName(scim, await allNames(scim), wanted.displayName, name)
   if (wanted.displayName !== current.displayName || wanted.externalId !== (current.externalId ?? null))
-    await unlessTaken(() => saveGroup(scim, name, wanted))
+    await unlessTaken(taken(), () => saveGroup(scim, name, wanted))
   const kept = new Set(wanted.members)
   await changeMembers(scim, added, { add: [name] })
   await changeMembers(

@@ -1,6 +1,7 @@
 import { groupsOf } from '../../identity/groups.ts'
 import { toUser } from '../../identity/user.ts'
 import type { Config } from '../../platform/config/schema.ts'
+import { isMapping } from '../../platform/config/walk.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import type { ScimGroup, ScimUser, User as UserRow } from '../../platform/generated/postgresql/client.ts'
 import { isEmail, isName } from '../../platform/http/formats.ts'
@@ -84,12 +85,9 @@ export interface WantedUser {
   active: boolean | undefined
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Returns an attribute by its name, which is not case-sensitive (RFC 7643 section 2.1). */
 export function attribute(of: unknown, name: string): unknown {
-  if (!isObject(of)) return undefined
+  if (!isMapping(of)) return undefined
   const key = Object.keys(of).find((one) => one.toLowerCase() === name.toLowerCase())
   return key === undefined ? undefined : of[key]
 }
@@ -128,6 +126,8 @@ function emailIn(body: unknown): string | null {
   return chosen === undefined ? null : textIn(chosen, 'value')
 }
 
+const joined = (...parts: (string | null)[]): string => parts.filter((part) => part !== null).join(' ')
+
 /** Reads the body of a user. Throws 400 for values that svc cannot store. */
 export function wantedUser(body: unknown): WantedUser {
   const userName = textIn(body, 'userName')
@@ -139,7 +139,7 @@ export function wantedUser(body: unknown): WantedUser {
     textIn(name, 'givenName', 'name.givenName'),
     textIn(name, 'familyName', 'name.familyName'),
   ]
-  const parts = [givenName, familyName].filter((part) => part !== null).join(' ')
+  const parts = joined(givenName, familyName)
   const full = textIn(body, 'displayName') ?? textIn(name, 'formatted', 'name.formatted') ?? (parts || userName)
   if (full.length > 255) throw invalidValue('displayName must have at most 255 characters.')
   return {
@@ -158,8 +158,7 @@ export function withFullName(before: Resource, after: unknown): unknown {
   if (next.name !== old.name) return after
   const formatted = textIn(attribute(after, 'name'), 'formatted', 'name.formatted')
   if (formatted !== null && formatted !== old.name) return { ...Object(after), displayName: formatted }
-  const partsOf = ({ givenName, familyName }: WantedUser) =>
-    [givenName, familyName].filter((part) => part !== null).join(' ')
-  const followed = partsOf(old) === old.name && partsOf(next) !== ''
-  return followed ? { ...Object(after), displayName: partsOf(next) } : after
+  const name = joined(next.givenName, next.familyName)
+  const hasFollowed = joined(old.givenName, old.familyName) === old.name
+  return hasFollowed && name !== '' ? { ...Object(after), displayName: name } : after
 }

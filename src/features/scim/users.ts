@@ -7,11 +7,9 @@ import { type EventContext, recordEvent } from '../../identity/events.ts'
 import { canonicalEmail, type User } from '../../identity/user.ts'
 import { clearPassword, type UserChanges } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
-import { isUniqueViolation } from '../../platform/database/unique.ts'
-import { HttpError } from '../../platform/errors.ts'
 import { type Admin, lockForAdmin } from '../admin/admin.ts'
 import { addUser, changeUser, removeUser } from '../admin/users.ts'
-import { ScimError } from './errors.ts'
+import { ScimError, unlessTaken } from './errors.ts'
 import type { ListFilter } from './filter.ts'
 import {
   countUsers,
@@ -98,16 +96,6 @@ export async function listUsers(scim: Scim, { startIndex, count, filter }: Page)
 
 const taken = (): ScimError => new ScimError(409, 'Another user has this userName or this email address.', 'uniqueness')
 
-/** Runs a change, and throws 409 if another user has the name or the address. */
-async function unlessTaken<Result>(change: () => Promise<Result>): Promise<Result> {
-  try {
-    return await change()
-  } catch (error) {
-    const isTaken = error instanceof HttpError && error.statusCode === 422 && error.errors?.email !== undefined
-    throw isTaken || isUniqueViolation(error) ? taken() : error
-  }
-}
-
 /** Throws 409 if the name of a user is the address of another one, because both would be found by it. */
 async function requireFreeName(tx: Tx, wanted: WantedUser, userId: number | null): Promise<void> {
   const ids = await userIdsBy({ prisma: tx }, { attribute: 'username', value: wanted.userName })
@@ -123,12 +111,15 @@ export async function createScimUser(scim: Scim, wanted: WantedUser): Promise<Re
     attributes: newAttributes({ given_name, family_name }),
     role: app.config.current().registration.role,
   }
-  const id = await unlessTaken(() =>
+  const id = await unlessTaken(taken(), () =>
     app.database.transaction(async (tx) => {
       await lockForAdmin(admin, tx, [])
       await requireFreeName(tx, wanted, null)
       const created = await addUser(app, tx, origin, facts)
-      if (!active) await disableNew(tx, created.id, origin.now)
+      if (!active) {
+        await disableNew(tx, created.id, origin.now)
+        await recordEvent(tx, origin, { type: 'user_disabled', userId: created.id })
+      }
       await saveScimUser(tx, { userId: BigInt(created.id), userName: wanted.userName, externalId: wanted.externalId })
       return created.id
     }),
@@ -136,7 +127,7 @@ export async function createScimUser(scim: Scim, wanted: WantedUser): Promise<Re
   return findResource(scim, String(id))
 }
 
-/** What a request makes of a user. `check` tests the current resource. Both run while nobody else can change the user. */
+/** What a request makes of a user. `check` tests the current resource. svc calls both while the user is locked. */
 export interface Replacement {
   check(current: Resource): void
   wanted(current: Resource): WantedUser
@@ -158,7 +149,7 @@ export async function replaceScimUser(
     const isKnown = (await scimUsers({ prisma: tx }, [id])).has(id)
     const isRenamed = wanted.userName !== known.userName || wanted.externalId !== known.externalId
     if (changes.email !== undefined && hasAdminRole(user, app.config.current()))
-      // Whoever receives the mails of an administrator can become one.
+      // Mails to an administrator can reset the password.
       throw new ScimError(403, 'SCIM does not change the address of an administrator.', 'mutability')
     if (wanted.userName !== known.userName) await requireFreeName(tx, wanted, id)
     const { email } = changes
@@ -170,7 +161,7 @@ export async function replaceScimUser(
     if (isClaimed) return { ...changes, verified: true }
     return Object.keys(changes).length > 0 ? changes : null
   }
-  await unlessTaken(() => changeUser(admin, origin, id, decide))
+  await unlessTaken(taken(), () => changeUser(admin, origin, id, decide))
   return findResource(scim, String(id))
 }
 

@@ -10,7 +10,7 @@ import type { Static } from '../../platform/json-schema.ts'
 import type { CreateTokenBody } from './schemas.ts'
 
 /**
- * Throws 403 or 423 if a session may not create a token with `svc:admin` or `svc:scim`. Otherwise, such a token would replace the password
+ * Throws 403 or 423 if a session may not create a token with a management scope. Otherwise, such a token would replace the password
  * confirmation of administrators.
  */
 function requireAdministratorFor(visit: Visit, abilities: readonly string[]): void {

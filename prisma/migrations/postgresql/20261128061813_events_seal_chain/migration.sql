@@ -20,8 +20,5 @@ CREATE TABLE "event_keys" (
     CONSTRAINT "event_keys_pkey" PRIMARY KEY ("user_id")
 );
 
--- CreateIndex
-CREATE INDEX "event_seals_exported_at_idx" ON "event_seals"("exported_at");
-
 -- AddForeignKey
 ALTER TABLE "event_keys" ADD CONSTRAINT "event_keys_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;

@@ -28,9 +28,6 @@ CREATE INDEX "scim_users_external_id_idx" ON "scim_users"("external_id");
 -- CreateIndex
 CREATE UNIQUE INDEX "scim_groups_name_key_key" ON "scim_groups"("name_key");
 
--- CreateIndex
-CREATE INDEX "scim_groups_external_id_idx" ON "scim_groups"("external_id");
-
 -- AddForeignKey
 ALTER TABLE "scim_users" ADD CONSTRAINT "scim_users_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 

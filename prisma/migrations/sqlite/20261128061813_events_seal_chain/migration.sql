@@ -16,6 +16,3 @@ CREATE TABLE "event_keys" (
     "key" TEXT NOT NULL,
     CONSTRAINT "event_keys_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
-
--- CreateIndex
-CREATE INDEX "event_seals_exported_at_idx" ON "event_seals"("exported_at");

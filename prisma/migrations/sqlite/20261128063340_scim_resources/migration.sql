@@ -25,6 +25,3 @@ CREATE INDEX "scim_users_external_id_idx" ON "scim_users"("external_id");
 
 -- CreateIndex
 CREATE UNIQUE INDEX "scim_groups_name_key_key" ON "scim_groups"("name_key");
-
--- CreateIndex
-CREATE INDEX "scim_groups_external_id_idx" ON "scim_groups"("external_id");

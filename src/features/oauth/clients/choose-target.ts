@@ -1,6 +1,6 @@
 import { errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import type { Registry } from './clients.ts'
-import { namedTargets, type Target, type Targets } from './targets.ts'
+import { namedTargets, scopesOfTargets, type Target, type Targets } from './targets.ts'
 
 /** Code or refresh token, as the library has read it. */
 export interface GrantSource {
@@ -19,7 +19,7 @@ export const splitScopes = (scope: unknown): string[] =>
 
 /** Throws `invalid_scope` for a scope that the client does not list. */
 function refuseForeignScopes(scopes: readonly string[], targets: Targets): void {
-  const known = new Set(targets.flatMap(({ tokenScopes }) => [...tokenScopes]))
+  const known = scopesOfTargets(targets)
   const foreign = scopes.find((name) => !known.has(name))
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 }

@@ -71,6 +71,10 @@ export function targetsOf(config: Config, client: TargetClient | undefined): Tar
   return [own, ...apis.filter((api) => api.scopes.length > 0)]
 }
 
+/** All scopes that a client with these targets can get. */
+export const scopesOfTargets = (targets: Targets): ReadonlySet<string> =>
+  new Set(targets.flatMap(({ tokenScopes }) => [...tokenScopes]))
+
 const hrefOf = (uri: string): string | undefined => URL.parse(uri)?.href.replace(/\/+$/, '')
 
 /**

@@ -3,7 +3,7 @@ import { errors } from 'oidc-provider'
 import { isLoopback } from '../../../platform/config/hosts.ts'
 import { chooseTarget, requestTargets } from '../clients/choose-target.ts'
 import { isGrantType, type Registry } from '../clients/clients.ts'
-import { settledResource } from '../clients/targets.ts'
+import { scopesOfTargets, settledResource } from '../clients/targets.ts'
 import { granted, type TokenFacts } from './recorded-tokens.ts'
 
 /** Errors that depend on the registered clients. All others depend on the request, the user or the time. */
@@ -41,27 +41,27 @@ export function decideTokensAgain(
   if (!registry.has(clientId)) return isCode ? '400 invalid_client' : '401 invalid_client'
   if (invalidClient.test(verdict)) return null
   if (!isCode && before.has(clientId) && !authenticatesAs(clientId, registry, before)) return null
-  const refusal = refusalOf(facts, registry) ?? (isAsked ? targetRefusal(facts, registry, known) : null)
+  const refusal = refusalOf(facts, registry) ?? targetRefusal(facts, registry, known)
   if (refusal) return refusal
-  const allowed = new Set(registry.targets(clientId).flatMap(({ tokenScopes }) => [...tokenScopes]))
-  // svc ignores scopes that nobody registered.
-  const lost = scopes.filter((name) => !allowed.has(name) && (known.has(name) || !isAsked))
-  if (lost.length > 0) return isAsked ? '400 invalid_scope' : `${granted} without ${lost.join(' ')}`
+  const allowed = scopesOfTargets(registry.targets(clientId))
+  const lost = isAsked ? [] : scopes.filter((name) => !allowed.has(name))
+  if (lost.length > 0) return `${granted} without ${lost.join(' ')}`
   return byConfiguration.includes(verdict) ? granted : verdict
 }
 
-/** The error for scopes and resources that do not belong together. */
+/** The error for scopes that the client may not have, unknown resources, and those that do not belong together. */
 function targetRefusal(
-  { clientId, endpoint, scopes, resources }: TokenFacts,
+  { clientId, endpoint, scopes, isAsked, resources }: TokenFacts,
   registry: Registry,
   known: ReadonlySet<string>,
 ): string | null {
   const targets = registry.targets(clientId)
-  const asked = scopes.filter((name) => known.has(name))
-  const named = resources.map((resource) => String(settledResource(resource, targets)))
+  // svc ignores unregistered scopes.
+  const asked = isAsked ? scopes.filter((name) => known.has(name)) : []
+  const named = resources.length > 0 ? settledResource(resources, targets) : undefined
   try {
-    if (endpoint === 'authorization') requestTargets(targets, asked, named.length > 0 ? named : undefined)
-    else chooseTarget(targets, asked, named.length > 1 ? named : named[0])
+    const choose = endpoint === 'token' && isAsked ? chooseTarget : requestTargets
+    choose(targets, asked, named)
     return null
   } catch (error) {
     if (!(error instanceof errors.OIDCProviderError)) throw error
@@ -69,26 +69,15 @@ function targetRefusal(
   }
 }
 
-/** The error for a grant, a redirect URI or a resource that the client may not use. */
-function refusalOf(
-  { endpoint, clientId, grant, redirectUri, resources }: TokenFacts,
-  registry: Registry,
-): string | null {
-  const targets = registry.targets(clientId)
-  // svc fetches the metadata of a client that nobody registered; the configuration only says whether it accepts it.
+/** The error for a grant or a redirect URI that the client may not use. */
+function refusalOf({ endpoint, clientId, grant = '', redirectUri }: TokenFacts, registry: Registry): string | null {
   const metadata = registry.metadata.get(clientId)
-  const grants = metadata?.grant_types ?? []
-  const isCode = endpoint === 'authorization'
-  if (metadata && !grants.includes(isCode ? 'authorization_code' : (grant ?? ''))) return '400 unauthorized_client'
-  const uris = metadata?.redirect_uris ?? []
-  if (
-    metadata &&
-    redirectUri !== undefined &&
-    !uris.some((uri) => isSameUri(uri, redirectUri, metadata.application_type))
-  )
-    return '400 invalid_redirect_uri'
-  const isKnown = (resource: string) => targets.some((target) => target.resource === settledResource(resource, targets))
-  return resources.every(isKnown) ? null : '400 invalid_target'
+  // For an unregistered client, the configuration only says whether svc accepts it.
+  if (!metadata) return null
+  const { grant_types: grants = [], redirect_uris: uris = [], application_type: type } = metadata
+  if (!grants.includes(endpoint === 'authorization' ? 'authorization_code' : grant)) return '400 unauthorized_client'
+  const isKnown = redirectUri === undefined || uris.some((uri) => isSameUri(uri, redirectUri, type))
+  return isKnown ? null : '400 invalid_redirect_uri'
 }
 
 /** Native clients may use any port on loopback (RFC 8252 section 7.3). */

@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
-import { type ConvertedUser, FileError, isObject, textOf, textsOf } from './converted.ts'
+import { isMapping } from '../../../platform/config/walk.ts'
+import { type ConvertedUser, FileError, textOf, textsOf } from './converted.ts'
 
 /** Reads the users of Authelia's file backend (`users_database.yml`). Throws `FileError` for another file. */
 export function autheliaUsers(text: string): ConvertedUser[] {
@@ -9,10 +10,10 @@ export function autheliaUsers(text: string): ConvertedUser[] {
   } catch (error) {
     throw new FileError(`The file is not YAML: ${(error as Error).message.split('\n')[0]}`)
   }
-  const users = isObject(content) ? content.users : undefined
-  if (!isObject(users)) throw new FileError('The file has no users. Expected the users_database.yml of Authelia.')
+  const users = isMapping(content) ? content.users : undefined
+  if (!isMapping(users)) throw new FileError('The file has no users. Expected the users_database.yml of Authelia.')
   return Object.entries(users).map(([key, given]) => {
-    const user = isObject(given) ? given : {}
+    const user = isMapping(given) ? given : {}
     const [first] = textsOf(user.emails)
     const hash = textOf(user.password)
     return {

@@ -19,9 +19,6 @@ export interface ConvertedUser {
 /** The file is not what the command expects. */
 export class FileError extends Error {}
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** A text, or null for anything else and for an empty one. */
 export const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : null

@@ -1,4 +1,5 @@
-import { type ConvertedUser, FileError, isObject, textOf, textsOf } from './converted.ts'
+import { isMapping } from '../../../platform/config/walk.ts'
+import { type ConvertedUser, FileError, textOf, textsOf } from './converted.ts'
 
 /** Reads the users of a realm export of Keycloak, also of its files with users only. Throws `FileError` for another file. */
 export function keycloakUsers(text: string): ConvertedUser[] {
@@ -8,13 +9,13 @@ export function keycloakUsers(text: string): ConvertedUser[] {
   } catch (error) {
     throw new FileError(`The file is not JSON: ${(error as Error).message}`)
   }
-  const users = isObject(content) ? content.users : undefined
+  const users = isMapping(content) ? content.users : undefined
   if (!Array.isArray(users))
     throw new FileError(
       'The file has no users. Export the realm with "kc.sh export --users realm_file --realm <realm> --file <file>".',
     )
-  return users.filter(isObject).map((user, at) => {
-    const credentials = (Array.isArray(user.credentials) ? user.credentials : []).filter(isObject)
+  return users.filter(isMapping).map((user, at) => {
+    const credentials = (Array.isArray(user.credentials) ? user.credentials : []).filter(isMapping)
     const password = credentials.find(({ type }) => type === 'password')
     const [givenName, familyName] = [textOf(user.firstName), textOf(user.lastName)]
     const key = textOf(user.username) ?? `users[${at}]`
@@ -31,7 +32,7 @@ export function keycloakUsers(text: string): ConvertedUser[] {
         ...(textsOf(user.realmRoles).some((role) => !/^(default-roles-|offline_access$|uma_authorization$)/.test(role))
           ? ['realm roles; svc has one role for each user (user:update --role)']
           : []),
-        ...(isObject(user.clientRoles) ? ['client roles'] : []),
+        ...(isMapping(user.clientRoles) ? ['client roles'] : []),
         ...(Array.isArray(user.federatedIdentities) && user.federatedIdentities.length > 0
           ? ['links to identity providers, which the user must link again']
           : []),
@@ -49,16 +50,19 @@ function hashOf({ secretData, credentialData }: Record<string, unknown>): string
   const [, size] = /^pbkdf2(?:-sha(256|512))$/.exec(textOf(data.algorithm) ?? '') ?? []
   if (value === null || salt === null) return 'unknown'
   if (size) return `$pbkdf2-sha${size}$i=${data.hashIterations}$${unpadded(salt)}$${unpadded(value)}`
-  if (data.algorithm !== 'argon2' || !isObject(data.additionalParameters)) return 'unknown'
+  if (data.algorithm !== 'argon2' || !isMapping(data.additionalParameters)) return 'unknown'
   const given = data.additionalParameters
-  const [memory, lanes, type] = [given.memory, given.parallelism, given.type].map((one) => textsOf([one].flat())[0])
+  const [memory, lanes, type, version] = [given.memory, given.parallelism, given.type, given.version].map(
+    (one) => textsOf([one].flat())[0],
+  )
+  if (version !== '1.3') return 'unknown'
   return `$argon2${type}$v=19$m=${memory},t=${data.hashIterations},p=${lanes}$${unpadded(salt)}$${unpadded(value)}`
 }
 
 function parsed(text: unknown): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(String(text))
-    return isObject(value) ? value : {}
+    return isMapping(value) ? value : {}
   } catch {
     return {}
   }

@@ -19,24 +19,25 @@ import { ImportReport } from '../laravel/report.ts'
 import { type ConvertedUser, FileError } from './converted.ts'
 
 /** Options of the commands. */
-export interface FileImport {
-  file: string
-  apply: true | undefined
-  json: true | undefined
-  reason?: string
+interface Given {
+  readonly apply?: true
+  readonly json?: true
+  readonly reason?: string
 }
 
 /** Reads the file, and creates its users with --apply. Otherwise only reports what it would do. */
 export async function importFile(
   context: CommandContext,
-  { file, apply, json, reason }: FileImport,
+  file: string,
+  given: Given,
   convert: (text: string) => ConvertedUser[],
 ): Promise<void> {
+  const { apply, json } = given
   const found = read(file, convert)
   const report = new ImportReport(apply === true)
   const users = await usable(context, found, report)
   await keepTakenNames(context, users, found)
-  const origin = originOf(context, reason === undefined ? {} : { reason })
+  const origin = originOf(context, given)
   const names = [...new Set(users.flatMap(({ user }) => user.groups ?? []))]
   const missing = await unknownGroups(context, names)
   for (const name of missing) {

@@ -4,9 +4,9 @@ import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import type { Flip } from '../../src/cli/plan/replay.ts'
 import { DecisionRecorder } from '../../src/features/decision-log/recorder.ts'
-import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
-import { runCommandOn } from '../support/command.ts'
-import { temporaryDirectory } from '../support/process.ts'
+import { buildTestApp, type Settings, type TestApp } from './app.ts'
+import { runCommandOn } from './command.ts'
+import { temporaryDirectory } from './process.ts'
 
 /** What `svc config:plan --json` prints. */
 interface Plan {
@@ -63,3 +63,24 @@ export async function buildPlanned(t: Test, settings: Settings): Promise<Planned
     },
   })
 }
+
+/** Rules of a guard in front of an API. */
+export const rules = [
+  { name: 'orders', hosts: ['api.example.com'], paths: ['/orders/*'] },
+  { name: 'public', hosts: ['api.example.com'], paths: ['/public/*'], access: 'public' },
+]
+
+/** Asks the guard as a proxy does. */
+export const ask = ({ app }: Planned, path: string, headers: Record<string, string> = {}) =>
+  app.inject({
+    url: '/svc/guard',
+    remoteAddress: '127.0.0.1',
+    headers: {
+      'x-forwarded-method': 'GET',
+      'x-forwarded-host': 'api.example.com',
+      'x-forwarded-uri': path,
+      ...headers,
+    },
+  })
+
+export const server = { trust_proxy: ['127.0.0.1'] }
