@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { HttpError } from '../../platform/errors.ts'
-import { ScimError, type ScimType } from './errors.ts'
+import { ScimHttpError, type ScimType } from './errors.ts'
 
 /** Schema of error messages. */
 const schema = 'urn:ietf:params:scim:api:messages:2.0:Error'
@@ -14,8 +14,8 @@ const typeOf = ({ statusCode, code }: HttpError): ScimType | undefined => {
 }
 
 /** Sends an error in the format of SCIM. `error` is safe to show. */
-export function sendScimError(reply: FastifyReply, error: HttpError | ScimError): FastifyReply {
-  const type = error instanceof ScimError ? error.scimType : typeOf(error)
+export function sendScimError(reply: FastifyReply, error: HttpError | ScimHttpError): FastifyReply {
+  const type = error instanceof ScimHttpError ? error.scimType : typeOf(error)
   // SCIM has no 422, and other statuses have the same meaning.
   const status = error.statusCode === 422 ? 400 : error.statusCode
   const [first] = error instanceof HttpError ? Object.values(error.errors ?? {}).flat() : []

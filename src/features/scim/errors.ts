@@ -11,8 +11,8 @@ export type ScimType =
   | 'noTarget'
   | 'invalidValue'
 
-/** An error of a SCIM request. */
-export class ScimError extends Error {
+/** An error of a SCIM request. scim-patch has a `ScimError` of its own. */
+export class ScimHttpError extends Error {
   readonly statusCode: number
   readonly scimType: ScimType | undefined
 
@@ -24,10 +24,10 @@ export class ScimError extends Error {
 }
 
 /** 400 for a value that svc cannot store. */
-export const invalidValue = (detail: string): ScimError => new ScimError(400, detail, 'invalidValue')
+export const invalidValue = (detail: string): ScimHttpError => new ScimHttpError(400, detail, 'invalidValue')
 
 /** Runs a change, and throws `taken` if another user or group has the name or the address. */
-export async function unlessTaken<Result>(taken: ScimError, change: () => Promise<Result>): Promise<Result> {
+export async function unlessTaken<Result>(taken: ScimHttpError, change: () => Promise<Result>): Promise<Result> {
   try {
     return await change()
   } catch (error) {

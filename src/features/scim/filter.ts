@@ -1,6 +1,6 @@
 import { type Filter, parse, filter as testerOf } from 'scim2-parse-filter'
 import { canonicalEmail } from '../../identity/user.ts'
-import { ScimError } from './errors.ts'
+import { ScimHttpError } from './errors.ts'
 import type { UserKey } from './store.ts'
 
 /** Maximum length of a filter, so that parsing takes a bounded time. */
@@ -67,7 +67,7 @@ export function listFilter(text: string): ListFilter {
   }
 }
 
-const invalidFilter = (detail: string): ScimError => new ScimError(400, detail, 'invalidFilter')
+const invalidFilter = (detail: string): ScimHttpError => new ScimHttpError(400, detail, 'invalidFilter')
 
 const indexed: readonly string[] = [
   'id',

@@ -3,7 +3,7 @@ import { isGroupName } from '../../platform/config/sections/groups.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { lockForAdmin } from '../admin/admin.ts'
 import { createGroup, deleteGroup, listGroups } from '../admin/groups/groups.ts'
-import { invalidValue, ScimError, unlessTaken } from './errors.ts'
+import { invalidValue, ScimHttpError, unlessTaken } from './errors.ts'
 import {
   ensureGroup,
   groupDates,
@@ -75,7 +75,7 @@ export async function findGroupResource(scim: Scim, id: string, withMembers = tr
     isGroupName(id) &&
     (isDeclared(scim.app.config.current(), id) || (await groupDates(scim.app.database, [id])).has(id))
   const [found] = exists ? await resourcesOf(scim, [id], withMembers) : []
-  if (!found) throw new ScimError(404, `No group has the id ${id}.`)
+  if (!found) throw new ScimHttpError(404, `No group has the id ${id}.`)
   return found
 }
 
@@ -127,7 +127,7 @@ function nameFor(displayName: string): string {
   return isGroupName(name) ? name : 'group'
 }
 
-const taken = (): ScimError => new ScimError(409, 'Another group has this displayName.', 'uniqueness')
+const taken = (): ScimHttpError => new ScimHttpError(409, 'Another group has this displayName.', 'uniqueness')
 
 /** Throws 409 if another group has the name at the client, or in svc. */
 async function requireFreeName(
@@ -211,7 +211,7 @@ export async function replaceScimGroup(
 export async function deleteScimGroup(scim: Scim, name: string, check: (current: Resource) => void): Promise<void> {
   check(await findGroupResource(scim, name))
   if (!(await isOfScim(scim.app.database, name)))
-    throw new ScimError(
+    throw new ScimHttpError(
       403,
       'SCIM deletes only groups that it named, and whose members are all from SCIM.',
       'mutability',

@@ -1,5 +1,5 @@
 import { patchBodyValidation, type ScimPatch, type ScimResource, scimPatch } from 'scim-patch'
-import { invalidValue, ScimError } from './errors.ts'
+import { invalidValue, ScimHttpError } from './errors.ts'
 import { attribute, plain, type Resource } from './user-resource.ts'
 
 /** Maximum number of operations in a request. */
@@ -31,20 +31,21 @@ interface Operation {
 function operationsIn(body: unknown): Operation[] {
   const given = attribute(body, 'Operations')
   if (!Array.isArray(given) || given.length === 0)
-    throw new ScimError(400, 'Operations must be a list.', 'invalidSyntax')
+    throw new ScimHttpError(400, 'Operations must be a list.', 'invalidSyntax')
   if (given.length > maxOperations) throw invalidValue(`Operations must have at most ${maxOperations} entries.`)
   return given.flatMap((one) => {
     const op = plain(attribute(one, 'op')).toLowerCase()
     const path = attribute(one, 'path')
     const value = attribute(one, 'value')
     if (!['add', 'remove', 'replace'].includes(op))
-      throw new ScimError(400, 'op must be add, remove or replace.', 'invalidSyntax')
+      throw new ScimHttpError(400, 'op must be add, remove or replace.', 'invalidSyntax')
     if (path !== undefined && path !== null && typeof path !== 'string')
-      throw new ScimError(400, 'path must be a text.', 'invalidPath')
-    if (unsafe.test(path ?? '') || hasUnsafeKey(value)) throw new ScimError(400, 'The path is invalid.', 'invalidPath')
+      throw new ScimHttpError(400, 'path must be a text.', 'invalidPath')
+    if (unsafe.test(path ?? '') || hasUnsafeKey(value))
+      throw new ScimHttpError(400, 'The path is invalid.', 'invalidPath')
     const text = (path ?? '').replace(core, '')
     if (text !== '' && isForeign(text)) return []
-    if (op === 'remove' && text === '') throw new ScimError(400, 'A removal needs a path.', 'noTarget')
+    if (op === 'remove' && text === '') throw new ScimHttpError(400, 'A removal needs a path.', 'noTarget')
     return [
       { op, ...(text === '' ? {} : { path: text }), ...(value === undefined ? {} : { value: cleaned(value, text) }) },
     ]
@@ -89,6 +90,6 @@ function applied(resource: Record<string, unknown>, operation: Operation): Recor
       : /target/i.test(String(error))
         ? 'noTarget'
         : 'invalidValue'
-    throw new ScimError(400, detail, type)
+    throw new ScimHttpError(400, detail, type)
   }
 }

@@ -6,7 +6,7 @@ import { adminOrigin } from '../admin/api/request.ts'
 import { adminOf } from '../admin/api/still-administrator.ts'
 import { defaultResults, maxResults, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
 import { scimType, sendScimError } from './error-hooks.ts'
-import { invalidValue, ScimError } from './errors.ts'
+import { invalidValue, ScimHttpError } from './errors.ts'
 import { listFilter } from './filter.ts'
 import {
   createScimGroup,
@@ -63,7 +63,7 @@ function numberIn(query: Query, name: string, { minimum, fallback }: { minimum: 
 
 function pageIn(query: Query): Page {
   const { filter } = query
-  if (Array.isArray(filter)) throw new ScimError(400, 'filter must occur once.', 'invalidFilter')
+  if (Array.isArray(filter)) throw new ScimHttpError(400, 'filter must occur once.', 'invalidFilter')
   return {
     startIndex: numberIn(query, 'startIndex', { minimum: 1, fallback: 1 }),
     count: Math.min(maxResults, numberIn(query, 'count', { minimum: 0, fallback: defaultResults })),
@@ -137,7 +137,7 @@ const versionCheck = ({ headers }: FastifyRequest) => {
   const expected = headers['if-match']?.split(',').map((tag) => tag.trim())
   return ({ meta }: Resource): void => {
     if (!expected || expected.includes('*') || (meta.version !== undefined && expected.includes(meta.version))) return
-    throw new ScimError(412, 'The resource changed after you fetched it. Fetch it again.')
+    throw new ScimHttpError(412, 'The resource changed after you fetched it. Fetch it again.')
   }
 }
 
@@ -154,12 +154,12 @@ const scim: FastifyPluginAsync = async (app) => {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser(/^application\/scim\+json/, { parseAs: 'string' }, (request, text, done) =>
     parseJson(request, String(text), (error, value) => {
-      if (!error && isDeep(value)) done(new ScimError(400, 'The body is nested too deeply.', 'invalidSyntax'))
+      if (!error && isDeep(value)) done(new ScimHttpError(400, 'The body is nested too deeply.', 'invalidSyntax'))
       else done(error, value)
     }),
   )
-  app.setErrorHandler((error: FastifyError | ScimError, request, reply) =>
-    sendScimError(reply, error instanceof ScimError ? error : answerOf(error, request)),
+  app.setErrorHandler((error: FastifyError | ScimHttpError, request, reply) =>
+    sendScimError(reply, error instanceof ScimHttpError ? error : answerOf(error, request)),
   )
 
   app.get(`${path}/Users`, reads, async (request, reply) => {
@@ -247,13 +247,13 @@ const scim: FastifyPluginAsync = async (app) => {
     return sendList(reply, query, await listScimGroups(scimOf(request), page), page.startIndex)
   })
   app.post(`${path}/.search`, reads, async () => {
-    throw new ScimError(
+    throw new ScimHttpError(
       501,
       'svc searches one type of resource at once. Send the request to /Users/.search or /Groups/.search.',
     )
   })
   app.get(`${path}/*`, reads, async () => {
-    throw new ScimError(404, `No resource has this address. ${path}/ResourceTypes lists those that exist.`)
+    throw new ScimHttpError(404, `No resource has this address. ${path}/ResourceTypes lists those that exist.`)
   })
 
   const baseOf = (request: FastifyRequest): string => scimOf(request).base
@@ -277,7 +277,7 @@ const scim: FastifyPluginAsync = async (app) => {
     app.get(`${path}/${name}/:id`, reads, async (request, reply) => {
       const resources: { id: string }[] = all(baseOf(request))
       const found = resources.find(({ id }) => id === idOf(request))
-      if (!found) throw new ScimError(404, `${name} has no ${idOf(request)}.`)
+      if (!found) throw new ScimHttpError(404, `${name} has no ${idOf(request)}.`)
       return send(reply, found)
     })
   }

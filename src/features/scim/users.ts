@@ -9,7 +9,7 @@ import { clearPassword, type UserChanges } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { type Admin, lockForAdmin } from '../admin/admin.ts'
 import { addUser, changeUser, removeUser } from '../admin/users.ts'
-import { ScimError, unlessTaken } from './errors.ts'
+import { ScimHttpError, unlessTaken } from './errors.ts'
 import type { ListFilter } from './filter.ts'
 import {
   countUsers,
@@ -66,7 +66,7 @@ async function resourcesOf(
 /** Returns a user. Throws 404 for an unknown one. */
 export async function findResource(scim: Scim, id: string, reader?: Reader): Promise<Resource> {
   const [found] = /^[1-9]\d{0,14}$/.test(id) ? await resourcesOf(scim, [Number(id)], reader) : []
-  if (!found) throw new ScimError(404, `No user has the id ${id}.`)
+  if (!found) throw new ScimHttpError(404, `No user has the id ${id}.`)
   return found
 }
 
@@ -94,7 +94,8 @@ export async function listUsers(scim: Scim, { startIndex, count, filter }: Page)
   }
 }
 
-const taken = (): ScimError => new ScimError(409, 'Another user has this userName or this email address.', 'uniqueness')
+const taken = (): ScimHttpError =>
+  new ScimHttpError(409, 'Another user has this userName or this email address.', 'uniqueness')
 
 /** Throws 409 if the name of a user is the address of another one, because both would be found by it. */
 async function requireFreeName(tx: Tx, wanted: WantedUser, userId: number | null): Promise<void> {
@@ -150,7 +151,7 @@ export async function replaceScimUser(
     const isRenamed = wanted.userName !== known.userName || wanted.externalId !== known.externalId
     if (changes.email !== undefined && hasAdminRole(user, app.config.current()))
       // Mails to an administrator can reset the password.
-      throw new ScimError(403, 'SCIM does not change the address of an administrator.', 'mutability')
+      throw new ScimHttpError(403, 'SCIM does not change the address of an administrator.', 'mutability')
     if (wanted.userName !== known.userName) await requireFreeName(tx, wanted, id)
     const { email } = changes
     if (email !== undefined && (await isHeldForUndo(tx, email, id, origin.now))) throw taken()
