@@ -1,4 +1,3 @@
-import { deepStrictEqual as deepEqual } from 'node:assert/strict'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { replay } from '../../../src/cli/plan/replay.ts'
@@ -27,13 +26,17 @@ export interface Guarded extends TestApp {
 
 export const api = 'https://api.example.com'
 
-/** Makes all recorded decisions again under the configuration that made them. Throws unless all verdicts are the same. */
-async function expectSameVerdicts({ app, config, database }: TestApp): Promise<void> {
+/**
+ * Makes all recorded decisions again under the configuration that made them, and fails unless all verdicts are the same. svc
+ * records no decision about a very long request.
+ */
+async function expectSameVerdicts(t: Test, { app, config, database }: TestApp): Promise<void> {
   if (!(app.decisionLog instanceof DecisionRecorder)) throw new Error('The app records no decisions.')
   await app.decisionLog.flush()
   const active = { config: config.current(), placeOf: () => null }
   const found = await replay(database, active.config.app.secret, { before: active, after: active, since: 0 })
-  deepEqual({ ...found, decisions: 0 }, { decisions: 0, missing: 0, changed_before: 0, flips: [] })
+  // An error would keep the app from closing.
+  if (found.changed_before > 0 || found.flips.length > 0) t.fail('a replay has other verdicts', { found })
 }
 
 /** svc on https, behind a trusted proxy, with cookies for all of example.com. */
@@ -50,7 +53,7 @@ export async function buildGuarded(t: Test, rules: readonly Rule[], settings: Se
       ...others,
     },
   })
-  t.teardown(() => expectSameVerdicts(svc))
+  t.teardown(() => expectSameVerdicts(t, svc))
   const send = (query: string, headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     svc.app.inject({ method: 'GET', url: `/svc/guard${query}`, headers, remoteAddress })
   return Object.assign(svc, {
