@@ -28,7 +28,7 @@ t.test('reads and deletes a bounded number of rows per statement, however large 
   const count = async (table: string) => Number((await client.query(`TABLE ${table}`)).rowCount)
   const filled = new Map<string, number>()
   for (const table of prunedTables) filled.set(table, await count(table))
-  const jobs = ['prune-expired', 'prune-used-once', 'prune-oauth']
+  const jobs = ['prune-expired', 'prune-events', 'prune-used-once', 'prune-oauth']
   for (const name of jobs) await client.query("INSERT INTO jobs VALUES ($1, '2020-01-01')", [name])
 
   const recorded = recordStatements()
