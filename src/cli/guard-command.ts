@@ -8,13 +8,12 @@ import {
   type CommandOptions,
   command,
 } from '../contract/command.ts'
-import { type Authenticated, admit, apiOf } from '../features/forward-auth/decision.ts'
-import { originalRequest } from '../features/forward-auth/original-request.ts'
-import { ruleFor } from '../features/forward-auth/rules.ts'
+import type { Authenticated } from '../features/forward-auth/decision.ts'
+import { justSignedIn, tryRequest } from '../features/forward-auth/try-request.ts'
 import { findUserByEmail } from '../identity/users.ts'
 import { systemClock } from '../platform/clock.ts'
 import { placeText } from '../platform/config/findings.ts'
-import { HttpError, unauthenticated } from '../platform/errors.ts'
+import { unauthenticated } from '../platform/errors.ts'
 import { createLogger } from '../platform/observability/logging.ts'
 
 const options = {
@@ -32,20 +31,16 @@ async function test(context: CommandContext, input: Input): Promise<void> {
   const [method = '', url = ''] = input.arguments
   if (!/^https?:\/\//i.test(url))
     throw new CommandError('<url> must be a URL, such as https://api.example.com/orders/1.')
-  let place = `guard.default: ${guard.default}`
-  try {
-    const original = originalRequest({ headers: { 'x-original-method': method, 'x-original-url': url }, method }, null)
-    const rule = ruleFor(original, () => input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
-    if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.place ? `, ${placeText(rule.place)}` : ''}`
-    const access = rule?.access ?? guard.default
-    const audience = apiOf(rule, config)?.audience
-    await admit({ rule, access, config }, () => credentialOf(context, input.options, audience), context.now)
-    context.print(`allowed: 200 (${place})`)
-  } catch (error) {
-    if (!(error instanceof HttpError)) throw error
-    context.print(`denied: ${error.statusCode} ${error.message} (${place})`)
-    process.exitCode = 1
-  }
+  const { address = '127.0.0.1', rule: ruleName } = input.options
+  const trial = { method, url, address, ruleName }
+  const credential = (audience: string | undefined) => credentialOf(context, input.options, audience)
+  const { status, denied, rule } = await tryRequest(config, trial, credential, context.now)
+  const place = rule
+    ? `guard.rules[${guard.rules.indexOf(rule)}]${rule.place ? `, ${placeText(rule.place)}` : ''}`
+    : `guard.default: ${guard.default}`
+  if (denied === null) return context.print(`allowed: 200 (${place})`)
+  context.print(`denied: ${status} ${denied} (${place})`)
+  process.exitCode = 1
 }
 
 async function credentialOf(
@@ -62,9 +57,8 @@ async function credentialOf(
 async function sessionOf({ database, now }: CommandContext, email: string) {
   const found = await findUserByEmail(database, email)
   if (!found || found.user.disabled) throw unauthenticated()
-  const methods = found.user.two_factor_enabled ? ['pwd', 'otp', 'mfa'] : ['pwd']
-  const proof = { authentication: { at: now, methods }, confirmationAge: 0 }
-  return { caller: new SessionCaller({ id: null, publicId: 'test' }, found.user), proof }
+  const caller = new SessionCaller({ id: null, publicId: 'test' }, found.user)
+  return { caller, proof: justSignedIn(found.user, now) }
 }
 
 /** Checks the token as the server does, without starting a server. */

@@ -12,8 +12,8 @@ export interface FormField {
   kind: 'text' | 'number' | 'checkbox' | 'select'
   /** `1` for a checkbox that is checked. */
   value: string
-  /** The texts to choose from, for a select. */
-  options: readonly string[]
+  /** What to choose from, for a select. */
+  options: readonly { value: string; label: string }[]
   hint: string | null
   /** Value of the attribute `autocomplete`. */
   autocomplete: string
@@ -92,7 +92,7 @@ export function userFormFields(facts: FormFacts): FormField[] {
       kind: kindOf(declared),
       value: isSent && !isReadOnly ? typedText(values[key]) : textOf(stored[name]),
       isReadOnly,
-      options: schema.enum ?? [],
+      options: (schema.enum ?? []).map((value) => ({ value, label: value })),
       hint: isRequired || isReadOnly || schema.type === 'boolean' ? null : text('fields.optional'),
       autocomplete: 'off',
       // An array is one text with commas.

@@ -53,6 +53,9 @@ export const termsPage = '/oauth/terms'
 /** The overview of the account pages. */
 export const accountPage = '/account'
 
+/** The overview of the admin pages. */
+export const adminPage = '/admin'
+
 /** Returns the page, of the application or svc, that has a section; null if the configuration hides the section. */
 export function accountLink(config: Config, section: AccountPageName): string | null {
   const { links, account } = config
@@ -96,6 +99,7 @@ export function staysWithin(config: Config, address: string, isSignedIn: boolean
   if (origin !== app.url) return false
   if (pathname === '/') return isOwnFrontEnd(config)
   if (pathname === accountPage || pathname.startsWith(`${accountPage}/`)) return links.account === null
+  if (pathname === adminPage || pathname.startsWith(`${adminPage}/`)) return true
   if (!signInPages.has(pathname)) return ownPages.has(pathname)
   if (links.login !== null || links.register !== null) return false
   return !isSignedIn || staysWithin(config, searchParams.get('return_to') ?? startPage(config), isSignedIn)

@@ -1,7 +1,8 @@
-import type { AccountPageName } from '../platform/config/sections/accounts.ts'
 import type { AccessPageData } from './access-page-data.ts'
 import type { AccountPageData, FormErrors } from './account-page-data.ts'
+import type { AdminPageData } from './admin-page-data.ts'
 import type { FormField } from './form-fields.ts'
+import type { IconName } from './icons.ts'
 import type { PagePart } from './page-part.ts'
 import type { TextName } from './texts.ts'
 
@@ -10,19 +11,23 @@ interface Link {
   label: string
 }
 
-/** The menu of the account pages. */
+/** The menu of the account pages, or of the admin pages. */
 export interface PageMenu {
-  sections: readonly { name: AccountPageName; label: string; hint: string; href: string; isCurrent: boolean }[]
+  /** Its name, for screen readers. */
+  label: string
+  /** Title and address of the overview. */
+  home: { label: string; href: string }
+  /** The name of a section is also that of its icon. */
+  sections: readonly { name: IconName; label: string; hint: string; href: string; isCurrent: boolean }[]
   /** Result of the previous form. */
   notice: string | null
   /** Names of the scripts that run after a change. */
   scripts: readonly string[]
-  accountHref: string
   signOutAction: string
 }
 
 /** Data of each page; the key is the name of its template in `src/pages/templates`. */
-export interface PageData extends AccountPageData, AccessPageData {
+export interface PageData extends AccountPageData, AccessPageData, AdminPageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
   login: {
     action: string

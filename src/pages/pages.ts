@@ -213,7 +213,7 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
     page: name,
     body: withNotice(body, reply.menu?.notice ?? null, render),
-    menu: reply.menu ? render('account-menu.eta', { ...shared, ...reply.menu }) : null,
+    menu: reply.menu ? render('menu.eta', { ...shared, ...reply.menu }) : null,
     logo: config.theme.logo,
     links: footerLinks(config, text),
     languages: languageSwitch(request, language, data),

@@ -29,7 +29,8 @@ export const errorCatalogue = {
   },
   second_factor_required: {
     status: 403,
-    meaning: 'The guard or a decision hook requires a second factor, and the user signed in without one.',
+    meaning:
+      'The guard, a decision hook or the admin pages require a second factor, and the user signed in without one.',
     remedy: 'Sign in again with a second factor or a passkey.',
   },
   invalid_original_request: {
@@ -232,6 +233,10 @@ export const csrfMismatch = (): HttpError => new HttpError(419, 'csrf_mismatch',
 /** 423 when the password was not confirmed recently: the status that Laravel clients expect. */
 export const passwordConfirmationRequired = (): HttpError =>
   new HttpError(423, 'password_confirmation_required', 'Password confirmation required.')
+
+/** The session began without a second factor. */
+export const secondFactorRequired = (): HttpError =>
+  new HttpError(403, 'second_factor_required', 'A second factor is required.')
 
 /** The sign-in needs a code of the second factor: 422, or 401 for a session that waits for one. */
 export function secondFactorMissing(status: 401 | 422, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {

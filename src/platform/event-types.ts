@@ -19,6 +19,7 @@ export const eventTypes = [
   'email_change_undone',
   'email_changed',
   'email_verified',
+  'events_followed',
   'group_created',
   'group_deleted',
   'group_member_added',
@@ -94,6 +95,7 @@ const unproven: readonly string[] = ['login_code_sent', 'password_reset_requeste
 export const repeatableTypes: readonly string[] = [
   'agent_acted',
   'denied_by_hook',
+  'events_followed',
   'login_failed',
   'mail_not_sent',
   'passkey_failed',

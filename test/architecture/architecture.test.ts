@@ -12,7 +12,7 @@ const touchDatabase = [
   /^identity\//,
   /^features\/[\w-]+\/(.+\/)?([\w-]+-)?store\.ts$/,
   /^platform\/database\//,
-  /^platform\/jobs\/(job-queue|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
+  /^platform\/jobs\/(failed-jobs|job-queue|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
   /^auth\/access\/(session-store|idempotency|prune|touches)\.ts$/,
   /^auth\/access\/lookups\//,
   /^auth\/sign-in\/(end-sessions|login-code-store|remember|sign-in|trusted-browsers)\.ts$/,

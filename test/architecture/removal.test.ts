@@ -70,7 +70,8 @@ const slices: Readonly<Record<string, Slice>> = {
   // The catalogue of errors has its code. `secret:check` counts its rows. Decision hooks receive the user's setting.
   'two-factor': { words: /two[-_]?factor/i, max: 47 },
   // Every origin of an event names the queue of webhooks. Decision hooks sign their messages in the same way.
-  webhooks: { words: /webhook/i, max: 20 },
+  // Administrators see its queue.
+  webhooks: { words: /webhook/i, max: 21 },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 18 },
 }
@@ -97,9 +98,9 @@ function filesToChange(slice: string): string[] {
     files
       .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `platform/config/sections/${slice}.ts`)
       .filter(({ text }) => words.test(text))
-      // The imports and the plan each count once, because they could be removed as a whole.
+      // The imports, the plan and the administration each count once, because they could be removed as a whole.
       .map(({ file }) => file.replace(/^tools\/maintenance\/(laravel|users-file)\/.*/, 'imports'))
-      .map((file) => file.replace(/^(cli\/plan)\/.*/, '$1'))
+      .map((file) => file.replace(/^(cli\/plan|features\/admin)\/.*/, '$1'))
       .filter((file, index, all) => all.indexOf(file) === index)
   )
 }

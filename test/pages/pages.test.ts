@@ -51,12 +51,12 @@ t.test('has stable titles, ids and fields on its pages', async (t) => {
 
 /** Templates that other templates include. */
 const included = [
-  'account-menu',
   'application-links',
   'application-logo',
   'form-errors',
   'form-fields',
   'layout',
+  'menu',
   'notice',
   'password-tools',
   'provider-mark',

@@ -8,6 +8,7 @@ import type { User } from '../../src/identity/user.ts'
 import { createUser } from '../../src/identity/users.ts'
 import { CurrentConfig } from '../../src/platform/config/current.ts'
 import { parseConfig } from '../../src/platform/config/load.ts'
+import { shownValues } from '../../src/platform/config/shown.ts'
 import { hashPassword } from '../../src/platform/crypto/password.ts'
 import { type Database, openDatabase } from '../../src/platform/database/database.ts'
 import { createLogger } from '../../src/platform/observability/logging.ts'
@@ -89,14 +90,13 @@ const secrets = {
 /** The configuration of a file with these settings; in development by default. */
 export function testConfig(settings: Settings, env: Record<string, string> = {}): CurrentConfig {
   const app = { environment: 'development' as const, ...(settings.app as { environment?: keyof typeof secrets }) }
-  return new CurrentConfig(
-    parseConfig({
-      text: stringify({ ...settings, app }),
-      file: 'test.yaml',
-      env: { SVC_SECRET: secrets[app.environment], ...env },
-      cwd: tmpdir(),
-    }).config,
-  )
+  const loaded = parseConfig({
+    text: stringify({ ...settings, app }),
+    file: 'test.yaml',
+    env: { SVC_SECRET: secrets[app.environment], ...env },
+    cwd: tmpdir(),
+  })
+  return new CurrentConfig(loaded.config, () => shownValues(loaded))
 }
 
 /** The apps on each database. */

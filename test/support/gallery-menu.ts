@@ -25,6 +25,8 @@ export function inAccount<Name extends (keyof AccountPageData | keyof AccessPage
   const text = textsOf(reply.request)
   const current = sections.find(([start]) => name.startsWith(`account-${start}`))?.[1]
   reply.menu = {
+    label: text('account.menu'),
+    home: { label: text('account.title'), href: '/account' },
     sections: accountPageNames.map((section) => ({
       name: section,
       label: `${text(`account.${section}`)} ${words}`,
@@ -34,7 +36,6 @@ export function inAccount<Name extends (keyof AccountPageData | keyof AccessPage
     })),
     notice,
     scripts: [],
-    accountHref: '/account',
     signOutAction: '/oauth/sign-out',
   }
   return reply.page(name, data)

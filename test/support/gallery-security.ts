@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { renderSVG } from 'uqr'
+import { adminFeature } from '../../src/features/admin/feature.ts'
 import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
 import { termsFeature } from '../../src/features/terms/feature.ts'
 import type { AccountPageData } from '../../src/pages/account-page-data.ts'
@@ -125,7 +126,7 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
       signOutAction: '/oauth/sign-out',
       verifyHref: '/oauth/verify-email',
       accountHref: '/account',
-      parts: [...passkeyFeature.offers, ...termsFeature.offers].map(({ part }) => part),
+      parts: [...passkeyFeature.offers, ...termsFeature.offers, ...adminFeature.offers].map(({ part }) => part),
     }),
   'account-passkeys': (reply) =>
     inAccount(reply, 'account-passkeys', {

@@ -48,7 +48,7 @@ const declaredFields = [
     name: 'fields.team',
     label: 'Team',
     kind: 'select' as const,
-    options: ['Sales', 'Support'],
+    options: ['Sales', 'Support'].map((value) => ({ value, label: value })),
     hint: 'Optional',
   },
   { ...chosenName, name: 'fields.seats', label: 'Seats', kind: 'number' as const, hint: null, isRequired: true },

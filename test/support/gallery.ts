@@ -7,6 +7,7 @@ import { addPages } from '../../src/pages/pages.ts'
 import { textsOf } from '../../src/pages/texts.ts'
 import { type Settings, testConfig } from './app.ts'
 import { accountStates } from './gallery-account.ts'
+import { adminStates } from './gallery-admin.ts'
 import { errorStates, hostileErrors } from './gallery-errors.ts'
 import { oauthStates } from './gallery-oauth.ts'
 import { hostile, long } from './gallery-parts.ts'
@@ -19,6 +20,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
   ...signUpStates,
   ...oauthStates,
   ...accountStates,
+  ...adminStates,
   ...errorStates,
   message: (reply) => {
     const text = textsOf(reply.request)

@@ -14,7 +14,7 @@ export type RouteAccess =
    * Only for administrators, and for clients and API tokens with the scope (by default `svc:admin`). A session needs a recent
    * confirmation for `changes`.
    */
-  | { family: 'hybrid'; caller: 'required'; administrator: 'reads' | 'changes'; scope?: string }
+  | { family: 'hybrid' | 'session'; caller: 'required'; administrator: 'reads' | 'changes'; scope?: string }
   | { family: 'session'; caller: 'required' | 'guest' }
   /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
   | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }

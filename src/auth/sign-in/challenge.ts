@@ -44,7 +44,9 @@ export async function continueSignIn(
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
   const isAsked = request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
-  const trusted = isAsked && (await isTrusted(visitOf(request), login))
+  // A user who signs in again proves more than before, for which the trust is not enough.
+  const isAgain = request.session?.state?.row?.user?.id === login.user.id
+  const trusted = isAsked && !isAgain && (await isTrusted(visitOf(request), login))
   if (isAsked && !trusted) {
     await beginChallenge(request, reply, login)
     return 'challenged'

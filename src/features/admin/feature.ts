@@ -1,4 +1,7 @@
+import { join } from 'node:path'
+import { hasAdminRole } from '../../auth/access/administrators.ts'
 import type { Feature } from '../../contract/feature.ts'
+import { adminPage } from '../../pages/links.ts'
 
 export const adminFeature = {
   commands: async () => {
@@ -13,5 +16,16 @@ export const adminFeature = {
     ])
     return lists.flat()
   },
-  routes: [() => import('./api/routes.ts')],
+  routes: [() => import('./api/routes.ts'), () => import('./pages/routes.ts')],
+  offers: [
+    {
+      cookie: null,
+      isFor: async ({ app, caller }) => {
+        const config = app.config.current()
+        return config.admin.pages && caller?.user != null && hasAdminRole(caller.user, config)
+      },
+      part: { template: join(import.meta.dirname, 'pages', 'offer.eta'), data: { adminHref: adminPage } },
+    },
+  ],
+  scripts: { 'admin-follow.js': join(import.meta.dirname, 'pages', 'follow.js') },
 } satisfies Feature

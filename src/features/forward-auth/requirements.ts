@@ -3,7 +3,12 @@ import { type Caller, kindOf } from '../../auth/access/caller.ts'
 import type { Authentication } from '../../auth/sign-in/session-listener.ts'
 import { groupsOf } from '../../identity/groups.ts'
 import type { Config } from '../../platform/config/schema.ts'
-import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../platform/errors.ts'
+import {
+  emailUnverified,
+  forbidden,
+  passwordConfirmationRequired,
+  secondFactorRequired,
+} from '../../platform/errors.ts'
 import type { Rule } from './rules.ts'
 
 /** When and how the user of a session authenticated. */
@@ -12,10 +17,6 @@ export interface SessionProof {
   /** Age of the last password confirmation in milliseconds, or null. */
   confirmationAge: number | null
 }
-
-/** The 403 for sessions without a second factor. */
-const secondFactorRequired = (): HttpError =>
-  new HttpError(403, 'second_factor_required', 'A second factor is required.')
 
 /** Throws 403 or 423 unless the caller satisfies the rule. `now` in Unix milliseconds. */
 export function checkRequirements(

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { sectionPath, sectionsOf } from '../../pages/account/account-pages.ts'
+import { twoFactorPage } from '../../pages/account/account-pages.ts'
 import { withReturn } from '../../pages/continuation.ts'
 import { ownLink, signInPage, termsPage } from '../../pages/links.ts'
 import type { Config } from '../../platform/config/schema.ts'
@@ -24,15 +24,10 @@ export function signInLocation(
   const page = signInPage(config, original.url)
   if (code === 'unauthenticated') return page
   if (code === 'terms_not_accepted') return ownLink(config, withReturn(termsPage, original.url))
-  const hasSecondFactor = request.session?.state?.row?.user?.two_factor_enabled ?? false
-  if (code === 'second_factor_required' && !hasSecondFactor) return setupPage(request, config, original.url)
-  // A new sign-in asks for the second factor, and counts as a confirmation.
-  const isFixed = code === 'password_confirmation_required' || code === 'second_factor_required'
-  return isFixed ? `${page}&prompt=login` : null
-}
-
-/** The account page that sets up a second factor and then returns; null without that page. */
-function setupPage({ server }: FastifyRequest, config: Config, returnTo: string): string | null {
-  const isShown = config.links.account === null && sectionsOf(server.features, config).includes('two-factor')
-  return isShown ? ownLink(config, withReturn(sectionPath('two-factor'), returnTo)) : null
+  const isEnrolled = request.session?.state?.row?.user?.two_factor_enabled ?? false
+  if (code === 'second_factor_required') {
+    return twoFactorPage(request.server.features, config, { returnTo: original.url, isEnrolled })
+  }
+  // A new sign-in counts as a confirmation.
+  return code === 'password_confirmation_required' ? `${page}&prompt=login` : null
 }

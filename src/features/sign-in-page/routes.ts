@@ -9,7 +9,7 @@ import type { UserWithPassword } from '../../identity/users.ts'
 import { continuing } from '../../pages/after-form.ts'
 import { redirectOn, returnField, showDestination, withReturn } from '../../pages/continuation.ts'
 import { type FormState, formOf, formPage, fresh, pageRoute } from '../../pages/form-page.ts'
-import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
+import { adminPage, forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type TextName, textsOf } from '../../pages/texts.ts'
@@ -58,6 +58,7 @@ const isVerification = (returnTo: string | null): boolean => /^\/(email\/verify|
 /** Returns why the user should sign in, unless it is to use an application. */
 function reasonOf(returnTo: string | null): TextName | null {
   if (isVerification(returnTo)) return 'login.verify_reason'
+  if (returnTo === adminPage || returnTo?.startsWith(`${adminPage}/`)) return 'login.admin_reason'
   return returnTo?.split('?')[0] === linkPage ? 'login.link_reason' : null
 }
 

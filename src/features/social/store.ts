@@ -62,6 +62,16 @@ export async function isLinked({ prisma }: Database, userId: number, provider: s
   return (await prisma.socialAccount.count({ where: { userId: BigInt(userId), provider } })) > 0
 }
 
+/** How many identities of a provider are linked, and when one was last used. */
+export async function linkUse({ prisma }: Database, provider: string): Promise<{ count: number; usedAt: Date | null }> {
+  const { _count, _max } = await prisma.socialAccount.aggregate({
+    where: { provider },
+    _count: true,
+    _max: { lastUsedAt: true },
+  })
+  return { count: _count, usedAt: _max.lastUsedAt }
+}
+
 /** The user's linked identities, oldest first. */
 export async function listLinks({ prisma }: Database, userId: number): Promise<Record[]> {
   const rows = await prisma.socialAccount.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })

@@ -7,9 +7,10 @@ import {
   command,
 } from '../../contract/command.ts'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
+import { listFailed, retryFailed } from '../../platform/jobs/failed-jobs.ts'
 import { outboxStates } from '../../platform/jobs/outbox-state.ts'
-import { kindOf, type WebhookJob } from './queue.ts'
-import { lastErrorOf, listFailed, replayFailed, typesOf } from './store.ts'
+import { kindOf, type WebhookJob, webhookKinds } from './queue.ts'
+import { lastErrorOf, typesOf } from './store.ts'
 
 const listOptions = {
   failed: { description: 'List the failed messages instead, newest first' },
@@ -41,7 +42,11 @@ async function listMessages(
 ): Promise<void> {
   const { app, webhooks } = config.current()
   const cipher = deriveCipher(app.secret, 'outbox')
-  const rows = await listFailed(database, { before: before === undefined ? null : idOf(before), limit })
+  const rows = await listFailed(database, {
+    kinds: webhookKinds,
+    before: before === undefined ? null : idOf(before),
+    limit,
+  })
   const messages = rows.map((row) => {
     const text = cipher.decrypt(row.payload, row.kind)
     // Sound: decryption under the kind succeeds only for jobs of the queue.
@@ -83,7 +88,7 @@ async function replay(
   if (url !== undefined && !config.current().webhooks.some((receiver) => receiver.url === url))
     throw new CommandError(`webhooks has no receiver with the URL ${url}.`)
   const choice = { ...(isById && { ids: ids.map(idOf) }), ...(url !== undefined && { kind: kindOf(url) }) }
-  const count = await replayFailed(database, choice, now)
+  const count = await retryFailed(database, { kinds: webhookKinds, ...choice }, now)
   print(`${count} message${count === 1 ? '' : 's'} will be sent again.`)
 }
 

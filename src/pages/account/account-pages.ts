@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../../platform/config/schema.ts'
 import { type AccountPageName, accountPageNames } from '../../platform/config/sections/accounts.ts'
 import { type HttpError, notFound } from '../../platform/errors.ts'
-
 import { withReturn } from '../continuation.ts'
-import { accountPage, confirmPage, signInPage, signOutPath } from '../links.ts'
+import { accountPage, confirmPage, ownLink, signInPage, signOutPath } from '../links.ts'
 import type { PageMenu } from '../page-data.ts'
 import { addPages } from '../pages.ts'
 import { isTextName, textsOf } from '../texts.ts'
@@ -32,6 +31,20 @@ export function sectionsOf(features: readonly AccountSections[], config: Config)
 export function accountHref(features: readonly AccountSections[], config: Config): string | null {
   if (config.links.account !== null) return config.links.account
   return sectionsOf(features, config).length > 0 ? accountPage : null
+}
+
+/**
+ * Returns the page where a user proves a second factor and then returns: a new sign-in asks for it. Otherwise the account page
+ * that sets one up; null without that page.
+ */
+export function twoFactorPage(
+  features: readonly AccountSections[],
+  config: Config,
+  { returnTo, isEnrolled }: { returnTo: string; isEnrolled: boolean },
+): string | null {
+  if (isEnrolled) return `${signInPage(config, returnTo)}&prompt=login`
+  const isShown = config.links.account === null && sectionsOf(features, config).includes('two-factor')
+  return isShown ? ownLink(config, withReturn(sectionPath('two-factor'), returnTo)) : null
 }
 
 /** Configuration of every route of the account pages. */
@@ -86,6 +99,8 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
   const { done } = query as { done?: unknown }
   const notice = `account.done_${done}`
   return {
+    label: text('account.menu'),
+    home: { label: text('account.title'), href: accountPage },
     scripts: isTextName(notice) ? server.features.flatMap((feature) => feature.changeScript?.(config) ?? []) : [],
     sections: sectionsOf(server.features, config).map((name) => ({
       name,
@@ -95,7 +110,6 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
       isCurrent: name === current,
     })),
     notice: isTextName(notice) ? text(notice) : null,
-    accountHref: accountPage,
     signOutAction: signOutPath,
   }
 }

@@ -1,14 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './schema.ts'
+import type { ShownValue } from './shown-value.ts'
 import { isMapping } from './walk.ts'
+
+type Shown = () => readonly ShownValue[]
 
 /** Holds the active configuration. Read it once per request, and never cache a value from boot. */
 export class CurrentConfig {
   #config: Config
+  #shown: Shown
   readonly #watchers = new Set<() => void>()
 
-  constructor(config: Config) {
+  /** `shown` returns the values with their sources, without secrets. */
+  constructor(config: Config, shown: Shown = () => []) {
     this.#config = deepFreeze(config)
+    this.#shown = shown
   }
 
   /** Returns the frozen active snapshot. */
@@ -16,12 +22,18 @@ export class CurrentConfig {
     return this.#config
   }
 
+  /** Returns the active values and where each was set, without secrets, for administrators. */
+  shown(): readonly ShownValue[] {
+    return this.#shown()
+  }
+
   /**
    * Activates another snapshot. Unchanged parts keep their identity, so that objects cached by part, such as provider
    * connections, stay in use.
    */
-  swap(next: Config): void {
+  swap(next: Config, shown = this.#shown): void {
     this.#config = deepFreeze(sharing(this.#config, next))
+    this.#shown = shown
     for (const watcher of this.#watchers) watcher()
   }
 

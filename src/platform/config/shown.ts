@@ -2,20 +2,8 @@ import { holdsSecret, textOf } from './changes.ts'
 import { type Path, printed } from './findings.ts'
 import type { Loaded } from './load.ts'
 import { rootSchema } from './schema.ts'
+import type { ShownValue } from './shown-value.ts'
 import { childSchema, isMapping, type Schema } from './walk.ts'
-
-/** A value of the configuration, and where it was set. */
-export interface ShownValue {
-  key: string
-  /** As in the file. Null for a secret; a URL with credentials appears without them. */
-  value: unknown
-  isSecret: boolean
-  source: string
-  file: string | null
-  line: number | null
-  /** The variable that sets the value, or `true` if the value in the file contains variables. */
-  variable: string | true | null
-}
 
 /** Returns all values in the order of the schema, without secrets. */
 export function shownValues({ settings, originOf }: Pick<Loaded, 'settings' | 'originOf'>): ShownValue[] {

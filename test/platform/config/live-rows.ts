@@ -36,10 +36,10 @@ import type { Reloading } from './reloading-app.ts'
 /** A key, another value for it, the observation, and its results before and after the change. */
 export type Row = readonly [key: string, value: unknown, look: Observation, before: unknown, after: unknown]
 
-/** The answer to a request of a user with the role `boss`. */
-const asBoss = (act: Parameters<typeof asUser>[0]): Observation =>
+/** The answer to a request of a user with a role. */
+const asRole = (role: string, act: Parameters<typeof asUser>[0]): Observation =>
   asUser(async (browser, svc) => {
-    await svc.database.prisma.user.updateMany({ data: { role: 'boss' } })
+    await svc.database.prisma.user.updateMany({ data: { role } })
     return act(browser, svc)
   })
 
@@ -322,7 +322,9 @@ export const rows: readonly Row[] = [
   ['rate_limits.authorization_total', '1/1h', tries((svc) => startDevice(svc, '192.0.2.8')), 'unlimited', 1],
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
   ['rate_limits.admin', '9/1m', header(asChief), '600', '9'],
-  ['admin.roles', ['boss'], asBoss((browser) => browser.get('/admin/v1/keys')), 403, 200],
+  ['admin.roles', ['boss'], asRole('boss', (browser) => browser.get('/admin/v1/keys')), 403, 200],
+  // The session has no second factor.
+  ['admin.pages', true, asRole('chief', (browser) => browser.get('/admin')), 404, 403],
   ['log.requests', 'none', logged(/"msg":"request"/), true, false],
   ['log.probes', true, logged(/"msg":"request"/, '/health/live'), false, true],
   ['guard.diagnose', false, logged(/authentication failed/), true, false],

@@ -1,4 +1,4 @@
-import { list, section, text } from './kinds.ts'
+import { flag, list, section, text } from './kinds.ts'
 
 /** Scope of clients, and ability of API tokens, that may use the admin API. `*` does not include it. */
 export const adminScope = 'svc:admin'
@@ -14,13 +14,18 @@ export const isManagementScope = (name: string): boolean => managementScopes.inc
 
 /** Administrators. */
 export const adminSections = {
-  admin: section('The admin API below /admin/v1. docs/admin.md describes it.', {
+  admin: section('The admin API below /admin/v1, and the pages at /admin. docs/admin.md describes both.', {
     roles: list(text({ maxLength: 255, description: 'A role.' }), {
       default: [],
       maxItems: 100,
       example: ['admin'],
       description:
         'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim.',
+    }),
+    pages: flag({
+      default: false,
+      description:
+        'Whether svc has pages for administrators at /admin. They require a session of a user with a role of admin.roles, a second factor or a passkey, and a recent confirmation.',
     }),
   }),
 }

@@ -1,0 +1,189 @@
+import type { FastifyInstance } from 'fastify'
+import { searchEvents } from '../../../identity/event-list.ts'
+import { listPage } from '../../../pages/account/list-page.ts'
+import type { AdminBlock, Detail } from '../../../pages/admin-page-data.ts'
+import { pageRoute } from '../../../pages/form-page.ts'
+import { textsOf } from '../../../pages/texts.ts'
+import { notFound } from '../../../platform/errors.ts'
+import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
+import { Type } from '../../../platform/json-schema.ts'
+import { findClient, listClients } from '../../oauth/clients/client-facts.ts'
+import { linkUse } from '../../social/store.ts'
+import {
+  adminSection,
+  fieldOf,
+  ownPages,
+  present,
+  rowOf,
+  type SectionName,
+  sendSection,
+  timeOf,
+} from './section-hooks.ts'
+
+/** Failed sign-ins that svc searches for the last one of each provider. */
+const recentFailures = 200
+
+/** Values on one page of the configuration. */
+const valuesPerPage = 100
+
+const shownValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** What the configuration declares: clients, providers and all its values. Only the file can change them. */
+export async function configuredPages(app: FastifyInstance, section: SectionName): Promise<void> {
+  if (section === 'clients') clientPages(app)
+  else if (section === 'providers') providerPage(app)
+  else configurationPage(app)
+}
+
+function clientPages(app: FastifyInstance): void {
+  const section = adminSection('clients')
+
+  /** The last event of a client. Tokens for machines leave none. */
+  async function lastEvent(clientId: string): Promise<Detail[]> {
+    const [event] = await searchEvents(app.database, { clientId }, { before: null, take: 1 })
+    return present([timeOf(event?.lastAt, 'admin.last_event')])
+  }
+
+  pageRoute(app, {
+    path: section,
+    operation: 'AdminClients',
+    config: ownPages,
+    query: Type.Object({ after: uncheckedText('The last client of the previous page.') }),
+    summary: 'clients',
+    description: 'The OAuth clients.',
+    async page(request, reply) {
+      const text = textsOf(request)
+      const all = (await listClients(app)).map((client) => ({ ...client, id: client.client_id }))
+      const { entries, nextHref } = listPage(section, all, request.query.after)
+      const rows = entries.map(async ({ client_id, name, type, grants, registered }) =>
+        rowOf({
+          title: name,
+          href: `${section}/${encodeURIComponent(client_id)}`,
+          badges: present([type, !registered && text('admin.unregistered')]),
+          details: [client_id, grants.join(' '), ...(await lastEvent(client_id))],
+        }),
+      )
+      return sendSection(reply, {
+        title: text('admin.clients'),
+        lead: text('admin.read_only'),
+        blocks: [
+          {
+            ...{ kind: 'rows', name: 'clients', heading: null, isLive: false },
+            rows: await Promise.all(rows),
+            nextHref,
+          },
+        ],
+      })
+    },
+  })
+
+  pageRoute(app, {
+    path: `${section}/:client_id`,
+    operation: 'AdminClient',
+    config: ownPages,
+    params: Type.Object({ client_id: Type.String({ maxLength: 255 }) }),
+    summary: 'a client',
+    description: 'All settings of an OAuth client, without secrets.',
+    async page(request, reply) {
+      const text = textsOf(request)
+      const client = await findClient(app, request.params.client_id)
+      if (!client) throw notFound('Client not found.')
+      const facts = Object.entries(client).map(([key, value]) => ({ label: key, value: shownValue(value ?? null) }))
+      const [at] = await lastEvent(client.client_id)
+      const rest: AdminBlock[] = at ? [{ kind: 'facts', facts: [{ label: text('account.activity'), value: at }] }] : []
+      return sendSection(reply, {
+        title: client.name,
+        lead: text('admin.read_only'),
+        back: { label: text('admin.clients'), href: section },
+        blocks: [...rest, { kind: 'facts', facts }],
+      })
+    },
+  })
+}
+
+function providerPage(app: FastifyInstance): void {
+  pageRoute(app, {
+    path: adminSection('providers'),
+    operation: 'AdminProviders',
+    config: ownPages,
+    summary: 'identity providers',
+    description: 'The identity providers, with their last use and their last failure.',
+    async page(request, reply) {
+      const text = textsOf(request)
+      const { social } = app.config.current()
+      const type = 'social_login_failed'
+      const failures = await searchEvents(app.database, { type }, { before: null, take: recentFailures })
+      const rows = Object.entries(social).map(async ([name, { label, client_id, issuer }]) => {
+        const { count, usedAt } = await linkUse(app.database, name)
+        const failure = failures.find(({ data }) => data.provider === name)
+        return rowOf({
+          title: label ?? name,
+          details: present<Detail>([
+            [name, issuer, client_id].filter(Boolean).join(' · '),
+            text('admin.linked', { count }),
+            timeOf(usedAt, 'account-sessions.used'),
+            timeOf(failure?.lastAt, 'admin.last_failure'),
+            failure?.reason && text('admin.because', { reason: failure.reason }),
+          ]),
+        })
+      })
+      return sendSection(reply, {
+        title: text('admin.providers'),
+        lead: text('admin.read_only'),
+        blocks: [
+          {
+            ...{ kind: 'rows', name: 'providers', heading: null, isLive: false, nextHref: null },
+            rows: await Promise.all(rows),
+          },
+        ],
+      })
+    },
+  })
+}
+
+function configurationPage(app: FastifyInstance): void {
+  const section = adminSection('configuration')
+  pageRoute(app, {
+    path: section,
+    operation: 'AdminConfiguration',
+    config: ownPages,
+    query: Type.Object({
+      key: uncheckedText('A part of the key.'),
+      after: uncheckedText('The last key of the previous page.'),
+    }),
+    summary: 'the configuration',
+    description: 'Every value of the active configuration and where it is set, without secrets.',
+    async page(request, reply) {
+      const text = textsOf(request)
+      const key = typedText(request.query.key).trim()
+      const all = app.config.shown().filter((value) => value.key.includes(key))
+      const start = all.findIndex((value) => value.key === request.query.after) + 1
+      const shown = all.slice(start, start + valuesPerPage)
+      const isEnd = start + shown.length >= all.length
+      const next = new URLSearchParams({ key, after: shown.at(-1)?.key ?? '' })
+      const placeOf = ({ source, file, line, variable }: (typeof all)[number]): string =>
+        file === null ? [source, variable].filter(Boolean).join(' ') : `${file}:${line}`
+      return sendSection(reply, {
+        title: text('admin.configuration'),
+        lead: text('admin.read_only'),
+        blocks: [
+          {
+            ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: section, backHref: null },
+            ...{ submit: text('admin.search'), isDanger: false },
+            fields: [fieldOf({ name: 'key', label: text('admin.key'), value: key })],
+          },
+          {
+            ...{ kind: 'rows', name: 'values', heading: null, isLive: false },
+            rows: shown.map((value) =>
+              rowOf({
+                title: value.key,
+                details: [value.isSecret ? text('admin.secret') : shownValue(value.value), placeOf(value)],
+              }),
+            ),
+            nextHref: isEnd ? null : `${section}?${next}`,
+          },
+        ],
+      })
+    },
+  })
+}

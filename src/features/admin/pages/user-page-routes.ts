@@ -1,0 +1,203 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { requireUser } from '../../../auth/access/caller.ts'
+import { visitOf } from '../../../auth/access/visit.ts'
+import type { EventContext } from '../../../identity/events.ts'
+import { searchUsers, userStates } from '../../../identity/search.ts'
+import type { User } from '../../../identity/user.ts'
+import { findUserById } from '../../../identity/users.ts'
+import { formOf, formPage, formRoute, pageRoute } from '../../../pages/form-page.ts'
+import { textsOf } from '../../../pages/texts.ts'
+import { notFound } from '../../../platform/errors.ts'
+import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
+import type { TextLookup } from '../../../platform/http/texts.ts'
+import { Type } from '../../../platform/json-schema.ts'
+import type { Admin } from '../admin.ts'
+import { adminOrigin, recordRead, UserParams, userIdOf } from '../api/request.ts'
+import { adminOf } from '../api/still-administrator.ts'
+import { revokeSession, revokeToken } from '../credentials.ts'
+import { removeMember } from '../groups/groups.ts'
+import { adminSection, changed, fieldOf, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
+import { type ActionName, actionNames, actionsFor, userActions } from './user-actions.ts'
+import { userBlocks, userPath } from './user-blocks.ts'
+
+const section = adminSection('users')
+
+/** Users on one page. */
+const perPage = 50
+
+const states = ['active', ...userStates.filter((state) => state !== 'active')] as const
+
+/** The states of a user that an administrator should see. */
+const badgesOf = (user: User, text: TextLookup): string[] =>
+  present([
+    user.role,
+    user.disabled && text('admin.disabled'),
+    user.email_verified_at === null && text('account.unverified'),
+    user.two_factor_enabled && text('account.two-factor'),
+  ])
+
+/** Users: search, details and changes. */
+export async function userPages(app: FastifyInstance): Promise<void> {
+  /** Returns the user that the path names. Throws 404 for an unknown one. */
+  async function requireTarget(request: { params: { id: string } }): Promise<User> {
+    const found = await findUserById(app.database, userIdOf(request))
+    if (!found) throw notFound('User not found.')
+    return found.user
+  }
+
+  pageRoute(app, {
+    path: section,
+    operation: 'AdminUsers',
+    config: ownPages,
+    query: Type.Object({
+      text: uncheckedText('The start of the address or of the name.'),
+      state: uncheckedText('Only users in this state.'),
+      role: uncheckedText('Only users with this role.'),
+      group: uncheckedText('Only users in this group.'),
+      after: uncheckedText('The id of the last user of the previous page.'),
+    }),
+    summary: 'users',
+    description: 'Finds users, and lists them by id.',
+    async page(request, reply) {
+      const words = textsOf(request)
+      const [text, role, group] = [request.query.text, request.query.role, request.query.group].map((value) =>
+        typedText(value).trim().slice(0, 255),
+      )
+      const state = states.find((name) => name === request.query.state)
+      const after = /^\d{1,15}$/.test(typedText(request.query.after)) ? Number(request.query.after) : 0
+      await recordRead(request, null, 'users')
+      const filter = { ...(text && { text }), ...(role && { role }), ...(group && { group }), ...(state && { state }) }
+      const found = await searchUsers(app.database, filter, { after, take: perPage + 1 })
+      const shown = found.slice(0, perPage)
+      const query = { ...filter, after: String(shown.at(-1)?.id) }
+      return sendSection(reply, {
+        title: words('admin.users'),
+        blocks: [
+          {
+            ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: section, backHref: null },
+            submit: words('admin.search'),
+            isDanger: false,
+            fields: [
+              fieldOf({ name: 'text', label: words('admin.name_or_email'), value: text ?? '' }),
+              fieldOf({
+                ...{ name: 'state', label: words('admin.state'), kind: 'select', value: state ?? '' },
+                options: states.map((name) => ({ value: name, label: words(`admin.state_${name}`) })),
+              }),
+              fieldOf({ name: 'role', label: words('admin.role'), value: role ?? '' }),
+              fieldOf({ name: 'group', label: words('admin.group'), value: group ?? '' }),
+            ],
+          },
+          {
+            ...{ kind: 'rows', name: 'users', heading: null, isLive: false },
+            rows: shown.map((user) =>
+              rowOf({
+                title: user.name,
+                href: userPath(user.id),
+                badges: badgesOf(user, words),
+                details: [user.email],
+              }),
+            ),
+            nextHref: found.length > perPage ? `${section}?${new URLSearchParams(query)}` : null,
+          },
+        ],
+      })
+    },
+  })
+
+  pageRoute(app, {
+    path: `${section}/:id`,
+    operation: 'AdminUser',
+    config: ownPages,
+    params: UserParams,
+    summary: 'a user',
+    description: 'Shows a user with sessions, tokens, groups and recent events.',
+    async page(request, reply) {
+      const user = await requireTarget(request)
+      await recordRead(request, user.id, 'user')
+      const text = textsOf(request)
+      const blocks = await userBlocks(app, user, { text, administratorId: requireUser(request).id })
+      return sendSection(reply, { title: user.name, back: { label: text('admin.users'), href: section }, blocks })
+    },
+  })
+
+  formPage(app, {
+    path: `${section}/:id/:action`,
+    operation: 'AdminUserAction',
+    config: ownPages,
+    params: Type.Object({
+      ...UserParams.properties,
+      action: Type.Unsafe<ActionName>({ type: 'string', enum: [...actionNames] }),
+    }),
+    show: {
+      summary: 'a change of a user',
+      description: 'Says what the change does, and asks for a reason.',
+      page: (request, reply) => actionPage(request, reply),
+    },
+    submit: {
+      summary: 'a change of a user',
+      description: 'Makes the change.',
+      form: formOf('AdminUserActionForm', { value: 'The new role, or the group.', reason: 'Why.' }),
+      async send(request) {
+        const { action, id } = request.params
+        const { value, reason } = request.body
+        const user = await requireTarget(request)
+        if (!actionsFor(user, requireUser(request).id).includes(action)) throw notFound()
+        const origin = adminOrigin(request, typedText(reason).trim().slice(0, 500) || null)
+        await userActions[action].run(adminOf(visitOf(request)), origin, user.id, typedText(value).trim())
+        return changed(action === 'delete' ? section : userPath(Number(id)))
+      },
+      again: (request, reply, state) => actionPage(request, reply, state),
+    },
+  })
+
+  /** Says what an action does, before it happens. */
+  async function actionPage(
+    request: FastifyRequest<{ Params: { id: string; action: ActionName } }>,
+    reply: Parameters<typeof sendSection>[0],
+    state?: Parameters<typeof sendSection>[2],
+  ) {
+    const user = await requireTarget(request)
+    const { action } = request.params
+    if (!actionsFor(user, requireUser(request).id).includes(action)) throw notFound()
+    const text = textsOf(request)
+    const { field, isDanger } = userActions[action]
+    const { value = action === 'role' ? user.role : '', reason } = (request.body ?? {}) as Record<string, unknown>
+    const label = text(`admin.action_${action}`)
+    const fields = present([
+      field && fieldOf({ name: 'value', label: text(field), value: typedText(value), isRequired: true }),
+      fieldOf({
+        ...{ name: 'reason', label: text('admin.reason'), value: typedText(reason), maxLength: 500 },
+        hint: text('admin.reason_hint'),
+      }),
+    ])
+    const form = { kind: 'form', name: 'change', heading: null, method: 'post', action: request.url } as const
+    return sendSection(
+      reply,
+      {
+        title: label,
+        lead: text(`admin.about_${action}`),
+        back: { label: user.name, href: userPath(user.id) },
+        blocks: [{ ...form, fields, submit: label, isDanger, backHref: userPath(user.id) }],
+      },
+      state,
+    )
+  }
+
+  type Revoke = (admin: Admin, origin: EventContext, record: string, userId: number) => Promise<unknown>
+  const records: Readonly<Record<string, Revoke>> = { session: revokeSession, token: revokeToken, group: removeMember }
+  for (const [name, revoke] of Object.entries(records)) {
+    formRoute(app, {
+      path: `${section}/:id/${name}/:record`,
+      operation: `AdminUser${name}`,
+      config: ownPages,
+      params: Type.Object({ ...UserParams.properties, record: Type.String({ pattern: '^[\\w.:-]{1,100}$' }) }),
+      summary: `end a ${name} of a user`,
+      description: 'Revokes it.',
+      async send(request) {
+        const { id, record } = request.params
+        await revoke(adminOf(visitOf(request)), adminOrigin(request), record, Number(id))
+        return changed(userPath(Number(id)))
+      },
+    })
+  }
+}
