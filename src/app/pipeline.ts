@@ -5,6 +5,7 @@ import { administrators } from '../auth/access/administrators.ts'
 import { isSafeMethod } from '../auth/access/cross-site.ts'
 import { csrf } from '../auth/access/csrf.ts'
 import type { openCallers } from '../auth/access/find-caller.ts'
+import { impersonation } from '../auth/access/impersonation.ts'
 import { verifiedAddress } from '../auth/access/verified-address.ts'
 import { recentAdministrator, recentPassword } from '../auth/sign-in/recent-password.ts'
 import { deprecation } from '../platform/http/deprecation.ts'
@@ -96,6 +97,7 @@ export const pipeline = ({ callers, globalLimit, routeLimit, bodyLimit, methods 
   routeLimit,
   verifiedAddress,
   acceptedTerms,
+  impersonation,
   ownHooks('preValidation'),
   recentPassword,
   recentAdministrator,

@@ -17,6 +17,7 @@ export type NoticeKind =
   | 'device_signed_in'
   | 'email_change_requested'
   | 'email_changed'
+  | 'impersonation_started'
   | 'new_sign_in'
   | 'passkey_added'
   | 'passkey_removed'
@@ -61,6 +62,7 @@ const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
   device_signed_in: ['review', 'tokens'],
   email_change_requested: ['review', 'profile'],
   email_changed: ['contact'],
+  impersonation_started: ['review', 'sessions'],
   new_sign_in: ['reset', 'sessions'],
   passkey_added: ['review', 'passkeys'],
   passkey_removed: ['review', 'passkeys'],

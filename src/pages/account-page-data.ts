@@ -163,7 +163,7 @@ export interface AccountPageData {
       /** ISO 8601. */
       usedAt: string
       /** `remembered`: no session, but the next visit signs in. */
-      state: 'current' | 'signed_in' | 'remembered'
+      state: 'current' | 'signed_in' | 'remembered' | 'administrator'
       /** Target of the form that signs it out. */
       endAction: string
     }[]

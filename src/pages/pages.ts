@@ -18,7 +18,7 @@ import { withReturn } from './continuation.ts'
 import type { FormField } from './form-fields.ts'
 import { icon } from './icons.ts'
 import { languageSwitch } from './language-switch.ts'
-import { resendPage, signInPage, startPage, termsPage } from './links.ts'
+import { resendPage, signInPage, signOutPath, startPage, termsPage } from './links.ts'
 import type { PageData, PageMenu, PageName } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
 import type { PagePart } from './page-part.ts'
@@ -213,6 +213,7 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
     page: name,
     body: withNotice(body, reply.menu?.notice ?? null, render),
+    impersonation: impersonationOf(request),
     menu: reply.menu ? render('menu.eta', { ...shared, ...reply.menu }) : null,
     logo: config.theme.logo,
     links: footerLinks(config, text),
@@ -222,6 +223,10 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
 }
+
+/** The user as whom an administrator acts in this browser, and where that ends; null for everyone else. */
+const impersonationOf = ({ caller, session }: FastifyRequest): { user: string; endAction: string } | null =>
+  session?.impersonation && caller?.user ? { user: caller.user.name, endAction: signOutPath } : null
 
 /** Adds the result of the previous form below the heading and the lead, where forms show their errors. */
 function withNotice(body: string, notice: string | null, render: (file: string, values: object) => string): string {

@@ -24,6 +24,8 @@ export const eventTypes = [
   'group_deleted',
   'group_member_added',
   'group_member_removed',
+  'impersonation_ended',
+  'impersonation_started',
   'invitation_revoked',
   'key_rotated',
   'lockout',

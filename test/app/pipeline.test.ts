@@ -38,6 +38,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
       'route limit',
       'verified address',
       'accepted terms',
+      'impersonation',
       'own preValidation',
       'recent password',
       'recent administrator',

@@ -260,7 +260,8 @@ t.test('allows no sign-in to skip the checks after its first factor', async (t) 
       .map(({ file }) => file)
   // Everything else starts sessions by `continueSignIn`. Resuming a remembered browser has no first factor.
   t.same(importers('signIn'), ['auth/sign-in/challenge.ts'])
-  t.same(importers('insertSession'), ['auth/sign-in/remember.ts'])
+  // An administrator who acts as a user has signed in, with a second factor.
+  t.same(importers('insertSession'), ['auth/sign-in/remember.ts', 'features/admin/pages/impersonate.ts'])
   // `issueForSignIn` takes only what `checkTokenSignIn` returned.
   t.same(importers('createToken'), ['auth/tokens/issue.ts'])
 })

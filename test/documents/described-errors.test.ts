@@ -86,10 +86,18 @@ const provocations: Record<string, Provocation> = {
     prepare: ({ clock }) => clock.advance(360_000),
     request: () => ({ body: {} }),
   },
-  'an unverified address': {
+  'an unverified address, or an administrator who acts as the user': {
     status: 403,
-    settings: { registration: { require_verified_email: true } },
-    // Unverified users may call these. They answer 403 to other callers.
+    settings: {
+      registration: { require_verified_email: true },
+      admin: { roles: ['chief'], impersonation: { roles: ['chief'] } },
+    },
+    async prepare(svc) {
+      const { id: by } = await svc.createUser({ email: 'chief@example.com', role: 'chief' })
+      const impersonation = { by, until: Number.MAX_SAFE_INTEGER }
+      await svc.database.prisma.session.updateMany({ data: { data: JSON.stringify({ impersonation }) } })
+    },
+    // They answer 403 to other callers.
     except:
       /svc\/(guard|token)|api\/user$|user\/confirm(-|ation)|userinfo|interaction|auth\/\{provider\}|reset-password|account\/confirm/,
     request: () => ({ body: {} }),

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Test } from 'tap'
 import { features } from '../../src/app/feature-list.ts'
 import assets from '../../src/features/assets/routes.ts'
@@ -22,6 +22,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
   ...accountStates,
   ...adminStates,
   ...errorStates,
+  'logged-out-impersonated': (reply) => reply.page('logged-out', { href: '/' }),
   message: (reply) => {
     const text = textsOf(reply.request)
     return reply.page('message', {
@@ -67,7 +68,13 @@ export async function buildGallery(
   app.decorate('clock', { now: () => Date.parse('2026-11-23T10:00:00Z') } as FastifyInstance['clock'])
   // Pages have a language switch only where a session protects its form.
   app.decorate('sessions', { xsrf: { token: () => '' } } as unknown as FastifyInstance['sessions'])
-  app.decorateRequest('session', { getter: () => ({ sessionId: 'gallery' }) as never })
+  app.decorateRequest('session', {
+    getter(this: FastifyRequest) {
+      const impersonation = this.url.endsWith('impersonated') ? { impersonation: { by: 1, until: 0 } } : {}
+      return { sessionId: 'gallery', ...impersonation } as never
+    },
+  })
+  app.decorateRequest('caller', { getter: () => ({ user: { name: hostile + long } }) as never })
   await app.register(assets)
   await app.register(errorReference)
   await app.register(async (scope) => {

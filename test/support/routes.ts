@@ -20,9 +20,9 @@ export function routedPaths(app: FastifyInstance): RoutedPath[] {
       parents.length = depth
       parents.push(part)
       const path = parents.join('')
-      // SCIM describes itself: test/features/scim.
+      // SCIM describes itself: test/features/scim. The admin pages show what the admin API describes: test/features/admin/pages.
       // The printed tree has no name above its last route.
-      return ['/svc/guard*', '/*'].includes(path) || path.startsWith('/scim/v2')
+      return ['/svc/guard*', '/*'].includes(path) || /^\/scim\/v2|^\/admin(?!\/v1)/.test(path)
         ? []
         : [{ path, methods: methods.split(', ') }]
     })

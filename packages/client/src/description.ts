@@ -574,7 +574,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "events_followed" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "terms_accepted" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "events_followed" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "impersonation_ended" | "impersonation_started" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "terms_accepted" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -2680,6 +2680,8 @@ export interface components {
              * @description When it was last used.
              */
             last_seen_at: string;
+            /** @description Whether an administrator acts as the user in it. */
+            impersonated: boolean;
         };
         AdminSetPasswordRequest: {
             /** @description The new password, by the rules of `passwords`. */
@@ -2923,6 +2925,8 @@ export interface components {
                  * @description When it was last used.
                  */
                 last_seen_at: string;
+                /** @description Whether an administrator acts as the user in it. */
+                impersonated: boolean;
             }[];
             /** @description The first 20 API tokens. */
             tokens: {
@@ -3800,6 +3804,8 @@ export interface components {
             last_seen_at: string;
             /** @description Whether this request uses the session. */
             current: boolean;
+            /** @description Whether an administrator acts as the user in this session. */
+            impersonated: boolean;
         };
         /** @description A linked provider account. */
         SocialAccount: {

@@ -16,7 +16,7 @@ export const hasAdminRole = ({ role }: Pick<User, 'role'>, { admin }: Config): b
  * users never may.
  */
 function isAdministrator(caller: Caller, config: Config, scope: string): boolean {
-  if (caller.kind === 'session') return hasAdminRole(caller.user, config)
+  if (caller.kind === 'session') return hasAdminRole(caller.user, config) && caller.actor === undefined
   if (!caller.abilities.includes(scope)) return false
   if (caller.kind === 'api_token') return caller.user !== null && hasAdminRole(caller.user, config)
   if (caller.kind !== 'machine') return false

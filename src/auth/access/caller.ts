@@ -50,22 +50,38 @@ export type Caller = SessionCaller | TokenCaller
 
 const all: readonly string[] = ['*']
 
+/** An administrator who acts as a user. */
+export interface Impersonation {
+  /** Id of the administrator. */
+  by: number
+  /** Unix milliseconds. */
+  until: number
+}
+
 /** The caller of a first-party session. It has every ability. */
 export class SessionCaller implements Credential {
   readonly kind = 'session'
   readonly name = null
   readonly credentialId: string
   readonly abilities = all
-  readonly expiresAt = null
+  readonly expiresAt: number | null
   readonly profileScopes = null
   readonly user: User
+  /** Id of the administrator who acts as the user. */
+  readonly actor?: string
+  /** The same as a claim, for APIs. */
+  readonly delegation?: object
   /** Id of the session's row, which changes when the session is renewed; null without one. */
   readonly rowId: string | null
 
-  constructor({ id, publicId }: { id: string | null; publicId: string }, user: User) {
+  constructor({ id, publicId }: { id: string | null; publicId: string }, user: User, impersonation?: Impersonation) {
     this.credentialId = publicId
     this.user = user
     this.rowId = id
+    this.expiresAt = impersonation?.until ?? null
+    if (!impersonation) return
+    this.actor = String(impersonation.by)
+    this.delegation = { sub: this.actor }
   }
 
   can(): boolean {

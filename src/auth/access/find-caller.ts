@@ -75,7 +75,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     if (row) touches.session(row.id, row.lastSeenAt)
     if (row?.user) {
       sessions.sendCookies(request, reply)
-      return new SessionCaller(row, row.user)
+      return new SessionCaller(row, row.user, request.session.impersonation)
     }
     request.remembered = await findRemembered(visitOf(request))
     return request.remembered?.caller ?? null

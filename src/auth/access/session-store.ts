@@ -7,6 +7,8 @@ import type { Config } from '../../platform/config/schema.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Database } from '../../platform/database/database.ts'
+import type { Impersonation } from './caller.ts'
+import { isStillAllowed } from './impersonation.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
 
@@ -81,10 +83,12 @@ export class SessionStore implements LibraryStore {
   }
 
   get(sessionId: string, done: (error: unknown, session?: Session | null) => void): void {
-    this.#rowOf(sessionId).then(
-      (row) => done(null, this.#read(row)),
-      (error) => done(error),
-    )
+    this.#rowOf(sessionId)
+      .then((row) => this.#read(row))
+      .then(
+        (session) => done(null, session),
+        (error) => done(error),
+      )
   }
 
   set(sessionId: string, session: Session, done: (error?: unknown) => void): void {
@@ -102,12 +106,24 @@ export class SessionStore implements LibraryStore {
     return Promise.resolve(expected)
   }
 
-  #read(row: SessionRow | null): Session {
+  #read(row: SessionRow | null): Session | Promise<Session> {
     if (!row) return { cookie, state: new SessionState(null, null) }
     const now = this.#clock.now()
-    const { session } = this.#config.current()
-    if (!isLive(row, now, session)) return { cookie, state: new SessionState(null, row.publicId) }
-    return { ...JSON.parse(row.data), cookie, state: new SessionState(row, null) }
+    const config = this.#config.current()
+    const ended = { cookie, state: new SessionState(null, row.publicId) }
+    if (!isLive(row, now, config.session)) return ended
+    const session: Session = { ...JSON.parse(row.data), cookie, state: new SessionState(row, null) }
+    const { impersonation } = session
+    if (!impersonation) return session
+    return this.#mayContinue(row, impersonation).then((may) => (may ? session : ended))
+  }
+
+  /** Ends the session unless the administrator may still act as its user. A right that comes back does not revive it. */
+  async #mayContinue({ user, publicId }: SessionRow, impersonation: Impersonation): Promise<boolean> {
+    const state = { user, now: this.#clock.now(), config: this.#config.current() }
+    if (await isStillAllowed(this.#database, impersonation, state)) return true
+    await this.#database.prisma.session.deleteMany({ where: { publicId } })
+    return false
   }
 
   async #save(sessionId: string, { state, cookie: _cookie, ...rest }: Session): Promise<void> {

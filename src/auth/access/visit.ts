@@ -75,7 +75,7 @@ export const visitOf = (request: FastifyRequest): Visit => new RequestVisit(requ
 
 /** Returns the origin of events that this request causes. */
 export const eventContext = (request: FastifyRequest): EventContext => ({
-  actor: null,
+  actor: request.caller?.kind === 'session' && request.caller.actor ? userRef(Number(request.caller.actor)) : null,
   ...callerFacts(request),
   reason: null,
   ipAddress: clientAddress(request),

@@ -6,7 +6,7 @@ import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { unauthenticated } from '../../platform/errors.ts'
-import { SessionCaller } from '../access/caller.ts'
+import { type Impersonation, SessionCaller } from '../access/caller.ts'
 import type { SessionRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { eventContext, type Visit, visitOf } from '../access/visit.ts'
@@ -40,6 +40,7 @@ interface NewSession {
   password: string | null
   rememberTokenId: bigint | null
   proof: Authentication
+  impersonation?: Impersonation
 }
 
 /**
@@ -50,13 +51,13 @@ export async function insertSession(tx: Tx, visit: Visit, session: NewSession): 
   const { ipAddress, userAgent, now } = visit.origin
   const date = new Date(now)
   const publicId = randomId()
-  const { proof, user, password, rememberTokenId } = session
+  const { proof, impersonation, user, password, rememberTokenId } = session
   const columns = {
     id: sha256Hex(session.sessionId),
     publicId,
     rememberTokenId,
     passwordFingerprint: passwordFingerprint(password),
-    data: JSON.stringify({ proof }),
+    data: JSON.stringify({ proof, impersonation }),
   }
   await tx.session.create({
     data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
@@ -193,7 +194,8 @@ export async function endOwnSession(request: FastifyRequest): Promise<void> {
   await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, visitOf(request))
     await app.sessionListener.ended(tx, ended)
-    if (ended.isOwn) await recordEvent(tx, eventContext(request), { type: 'logout', userId })
+    const type = request.session?.impersonation ? 'impersonation_ended' : 'logout'
+    if (ended.isOwn) await recordEvent(tx, eventContext(request), { type, userId })
   })
 }
 
@@ -215,5 +217,5 @@ export async function switchSession(
 ): Promise<void> {
   await request.server.sessions.switchTo(request, reply, sessionId, inserted)
   const row = request.session.state?.row
-  request.caller = row?.user ? new SessionCaller(row, row.user) : null
+  request.caller = row?.user ? new SessionCaller(row, row.user, request.session.impersonation) : null
 }

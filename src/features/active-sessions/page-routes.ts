@@ -9,7 +9,7 @@ import { formPage, formRoute, pageRoute } from '../../pages/form-page.ts'
 import { signedOutPage } from '../../pages/links.ts'
 import { endOne, endOthers, forgetDevice, ownDevices, ownSessions } from './manage.ts'
 import { DeviceParams, SessionParams } from './params.ts'
-import type { ListedDevice } from './store.ts'
+import type { ListedDevice, ListedSession } from './store.ts'
 
 const section = sectionPath('sessions')
 const othersPath = `${section}/others`
@@ -20,6 +20,11 @@ const shown = ({ ip_address, user_agent, last_seen_at }: Omit<ListedDevice, 'id'
   ipAddress: ip_address,
   usedAt: last_seen_at,
 })
+
+function stateOf({ current, impersonated }: ListedSession): 'current' | 'administrator' | 'signed_in' {
+  if (impersonated) return 'administrator'
+  return current ? 'current' : 'signed_in'
+}
 
 /** The section with the user's sessions and remembered devices. */
 const sessionPages: FastifyPluginAsync = async (app) => {
@@ -34,7 +39,7 @@ const sessionPages: FastifyPluginAsync = async (app) => {
     async page(request, reply) {
       const sessions = (await ownSessions(visitOf(request))).map((session) => ({
         ...shown(session),
-        state: session.current ? ('current' as const) : ('signed_in' as const),
+        state: stateOf(session),
         endAction: `${section}/${session.id}/end`,
       }))
       const remembered = (await ownDevices(visitOf(request))).map((device) => ({

@@ -33,6 +33,7 @@ const ListedSession = Type.Object(
     created_at: date('When the user signed in.'),
     last_seen_at: date('When the session was last used, to the minute.'),
     current: Type.Boolean({ description: 'Whether this request uses the session.' }),
+    impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user in this session.' }),
   },
   { title: 'Session', description: 'A browser session of the user.' },
 )

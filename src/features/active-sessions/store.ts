@@ -12,6 +12,8 @@ export interface ListedSession {
   created_at: string
   last_seen_at: string
   current: boolean
+  /** Whether an administrator acts as the user in it. */
+  impersonated: boolean
 }
 
 /** Maximum number of entries of a list. Every sign-in adds one. */
@@ -27,7 +29,7 @@ export async function listSessions(
     where: { userId: BigInt(userId), lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
     orderBy: [{ lastSeenAt: 'desc' }, { createdAt: 'desc' }],
     take: maxListed,
-    select: { publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true },
+    select: { publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true, data: true },
   })
   return rows.map((row) => ({
     id: row.publicId,
@@ -36,6 +38,7 @@ export async function listSessions(
     created_at: wireDate(row.createdAt),
     last_seen_at: wireDate(row.lastSeenAt),
     current: row.publicId === current,
+    impersonated: 'impersonation' in JSON.parse(row.data),
   }))
 }
 

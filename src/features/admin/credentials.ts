@@ -82,7 +82,7 @@ export async function sessionsOf(admin: Admin, userId: number, now: number) {
   const devices = await listRemembered(admin.database, userId, { ...live, now: new Date(now) })
   return [
     ...sessions.map(({ current: _, ...session }) => ({ kind: 'session', ...session })),
-    ...devices.map((device) => ({ kind: 'remembered', ...device, created_at: null })),
+    ...devices.map((device) => ({ kind: 'remembered', ...device, created_at: null, impersonated: false })),
   ]
 }
 

@@ -16,6 +16,13 @@ export const adminFeature = {
     ])
     return lists.flat()
   },
+  errors: {
+    impersonated: {
+      status: 403,
+      meaning: 'An administrator acts as the user of the session, and may only look.',
+      remedy: 'Sign out of the session, and sign in again.',
+    },
+  },
   routes: [() => import('./api/routes.ts'), () => import('./pages/routes.ts')],
   offers: [
     {

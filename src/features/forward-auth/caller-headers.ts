@@ -27,7 +27,7 @@ export function callerHeaders(caller: Caller | null, config: Pick<Config, 'guard
     groups: joined(user ? groupsOf(user, config) : [], groups_separator),
     user_id: id,
     abilities: caller.abilities.filter((name) => !name.includes(' ') && hasSignInFor(caller, name)).join(' '),
-    actor: caller.kind === 'session' ? undefined : caller.actor,
+    actor: caller.actor,
     credential: `${kindOf(caller)} ${caller.credentialId}`,
   }
   const named: Record<string, string> = {}

@@ -113,7 +113,7 @@ async function authenticate(
       touches.session(row.id, row.lastSeenAt)
       if (isUnsafe(original)) checkToken(request, request.presentedSessionId)
       const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(visitOf(request)) }
-      return { caller: new SessionCaller(row, row.user), proof }
+      return { caller: new SessionCaller(row, row.user, request.session.impersonation), proof }
     }
   }
   const caller = await request.server.findBearer(request, apiOf(rule, config.current())?.audience)

@@ -65,7 +65,7 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
-      ...(caller.kind !== 'session' && caller.delegation ? { act: caller.delegation } : {}),
+      ...(caller.delegation ? { act: caller.delegation } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
       ...(user && granted.length > 0
         ? { ...claimsAbout(user, config, claims), ...composedClaims(user, config, { client: clientId, api: name }) }

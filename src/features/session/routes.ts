@@ -71,7 +71,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/logout',
     {
-      config: { access: { family: 'hybrid', caller: 'required' }, unverified: 'allowed' },
+      config: { access: { family: 'hybrid', caller: 'required' }, unverified: 'allowed', impersonated: 'allowed' },
       schema: {
         operationId: 'logout',
         tags: ['Sessions'],

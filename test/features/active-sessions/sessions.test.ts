@@ -46,6 +46,7 @@ t.test("lists the user's sessions, most recent first, with ids that grant no acc
         created_at: '2026-11-20T12:01:00.000000Z',
         last_seen_at: '2026-11-20T12:01:00.000000Z',
         current: true,
+        impersonated: false,
       },
       {
         ip_address: '2001:db8::7',
@@ -53,6 +54,7 @@ t.test("lists the user's sessions, most recent first, with ids that grant no acc
         created_at: '2026-11-20T12:00:00.000000Z',
         last_seen_at: '2026-11-20T12:00:00.000000Z',
         current: false,
+        impersonated: false,
       },
     ],
   )

@@ -66,6 +66,7 @@ t.test('names event, time and device in a notice, without personal data', async 
     now: svc.clock.now(),
   }
   const subjects: Record<NoticeKind, string> = {
+    impersonation_started: 'An administrator acts as you, to see what you see',
     password_changed: 'Your password was changed',
     password_reset: 'Your password was reset',
     email_change_requested: 'Your email address is about to change',

@@ -64,6 +64,7 @@ export const AdminSession = Type.Object(
     user_agent: textOrNull('The browser that the user signed in with.'),
     created_at: nullableDate('When the user signed in; null for a remembered browser.'),
     last_seen_at: date('When it was last used.'),
+    impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user in it.' }),
   },
   { title: 'AdminSession', description: 'A session or a remembered browser.' },
 )

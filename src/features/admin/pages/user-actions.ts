@@ -1,6 +1,8 @@
+import { mayImpersonate } from '../../../auth/access/impersonation.ts'
 import type { EventContext } from '../../../identity/events.ts'
 import type { User } from '../../../identity/user.ts'
 import type { TextName } from '../../../pages/texts.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { HttpError, validationFailed } from '../../../platform/errors.ts'
 import { isName } from '../../../platform/http/formats.ts'
 import type { Admin } from '../admin.ts'
@@ -11,11 +13,13 @@ import { changeUser, endSessions, makeResetLink, removeUser, unlockUser } from '
 interface UserAction {
   /** Label of the value that the action needs. */
   field?: TextName
+  needsReason?: true
   /** Whether it takes something away that cannot be given back. */
   isDanger: boolean
   /** Whether the page of this user offers it. */
-  isFor(user: User, isSelf: boolean): boolean
-  run(admin: Admin, origin: EventContext, userId: number, value: string): Promise<unknown>
+  isFor(user: User, isSelf: boolean, administrator: User, config: Config): boolean
+  /** Null: it replaces the session of the administrator. */
+  run: null | ((admin: Admin, origin: EventContext, userId: number, value: string) => Promise<unknown>)
 }
 
 /** What an administrator can do with a user. Nobody can lock themselves out. */
@@ -54,6 +58,12 @@ const actions = {
       }
     },
   },
+  impersonate: {
+    needsReason: true,
+    isDanger: false,
+    isFor: (user, isSelf, administrator, config) => !isSelf && mayImpersonate(administrator, user, config),
+    run: null,
+  },
   sign_out: { isDanger: false, isFor: () => true, run: endSessions },
   revoke_tokens: { isDanger: true, isFor: () => true, run: revokeTokensOf },
   reset_two_factor: {
@@ -86,5 +96,5 @@ export const userActions: Readonly<Record<ActionName, UserAction>> = actions
 export const actionNames = Object.keys(actions) as ActionName[]
 
 /** The actions that an administrator can take on a user now. */
-export const actionsFor = (user: User, administratorId: number): ActionName[] =>
-  actionNames.filter((name) => userActions[name].isFor(user, user.id === administratorId))
+export const actionsFor = (user: User, administrator: User, config: Config): ActionName[] =>
+  actionNames.filter((name) => userActions[name].isFor(user, user.id === administrator.id, administrator, config))

@@ -19,7 +19,7 @@ const maxTokens = 100
 export async function userBlocks(
   app: FastifyInstance,
   user: User,
-  { text, administratorId }: { text: TextLookup; administratorId: number },
+  { text, administrator }: { text: TextLookup; administrator: User },
 ): Promise<AdminBlock[]> {
   const now = app.clock.now()
   const path = userPath(user.id)
@@ -39,7 +39,7 @@ export async function userBlocks(
     label,
     name: text('admin.action_name', { action: label, name: title }),
   })
-  const links = actionsFor(user, administratorId).map((name) => ({
+  const links = actionsFor(user, administrator, app.config.current()).map((name) => ({
     label: text(`admin.action_${name}`),
     href: `${path}/${name}`,
     isDanger: userActions[name].isDanger,

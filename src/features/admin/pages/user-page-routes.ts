@@ -1,13 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
 import { visitOf } from '../../../auth/access/visit.ts'
+import { switchSession } from '../../../auth/sign-in/sign-in.ts'
 import type { EventContext } from '../../../identity/events.ts'
 import { searchUsers, userStates } from '../../../identity/search.ts'
 import type { User } from '../../../identity/user.ts'
 import { findUserById } from '../../../identity/users.ts'
 import { formOf, formPage, formRoute, pageRoute } from '../../../pages/form-page.ts'
+import { startPage } from '../../../pages/links.ts'
 import { textsOf } from '../../../pages/texts.ts'
-import { notFound } from '../../../platform/errors.ts'
+import { notFound, validationFailed } from '../../../platform/errors.ts'
 import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
 import type { TextLookup } from '../../../platform/http/texts.ts'
 import { Type } from '../../../platform/json-schema.ts'
@@ -16,6 +18,7 @@ import { adminOrigin, recordRead, UserParams, userIdOf } from '../api/request.ts
 import { adminOf } from '../api/still-administrator.ts'
 import { revokeSession, revokeToken } from '../credentials.ts'
 import { removeMember } from '../groups/groups.ts'
+import { beginImpersonation } from './impersonate.ts'
 import { adminSection, changed, fieldOf, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
 import { type ActionName, actionNames, actionsFor, userActions } from './user-actions.ts'
 import { userBlocks, userPath } from './user-blocks.ts'
@@ -115,7 +118,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
       const user = await requireTarget(request)
       await recordRead(request, user.id, 'user')
       const text = textsOf(request)
-      const blocks = await userBlocks(app, user, { text, administratorId: requireUser(request).id })
+      const blocks = await userBlocks(app, user, { text, administrator: requireUser(request) })
       return sendSection(reply, { title: user.name, back: { label: text('admin.users'), href: section }, blocks })
     },
   })
@@ -137,13 +140,21 @@ export async function userPages(app: FastifyInstance): Promise<void> {
       summary: 'a change of a user',
       description: 'Makes the change.',
       form: formOf('AdminUserActionForm', { value: 'The new role, or the group.', reason: 'Why.' }),
-      async send(request) {
+      async send(request, reply) {
         const { action, id } = request.params
         const { value, reason } = request.body
         const user = await requireTarget(request)
-        if (!actionsFor(user, requireUser(request).id).includes(action)) throw notFound()
-        const origin = adminOrigin(request, typedText(reason).trim().slice(0, 500) || null)
-        await userActions[action].run(adminOf(visitOf(request)), origin, user.id, typedText(value).trim())
+        if (!actionsFor(user, requireUser(request), app.config.current()).includes(action)) throw notFound()
+        const why = typedText(reason).trim().slice(0, 500)
+        const { run, needsReason } = userActions[action]
+        if (needsReason && why === '') throw validationFailed({ reason: ['The reason field is required.'] })
+        if (!run) {
+          const { sessionId, row } = await beginImpersonation(visitOf(request), adminOrigin(request, why), user.id)
+          app.remember.sendCookie(request, reply, null)
+          await switchSession(request, reply, sessionId, row)
+          return startPage(app.config.current())
+        }
+        await run(adminOf(visitOf(request)), adminOrigin(request, why || null), user.id, typedText(value).trim())
         return changed(action === 'delete' ? section : userPath(Number(id)))
       },
       again: (request, reply, state) => actionPage(request, reply, state),
@@ -158,16 +169,17 @@ export async function userPages(app: FastifyInstance): Promise<void> {
   ) {
     const user = await requireTarget(request)
     const { action } = request.params
-    if (!actionsFor(user, requireUser(request).id).includes(action)) throw notFound()
+    if (!actionsFor(user, requireUser(request), app.config.current()).includes(action)) throw notFound()
     const text = textsOf(request)
-    const { field, isDanger } = userActions[action]
+    const { field, isDanger, needsReason = false } = userActions[action]
     const { value = action === 'role' ? user.role : '', reason } = (request.body ?? {}) as Record<string, unknown>
     const label = text(`admin.action_${action}`)
     const fields = present([
       field && fieldOf({ name: 'value', label: text(field), value: typedText(value), isRequired: true }),
       fieldOf({
         ...{ name: 'reason', label: text('admin.reason'), value: typedText(reason), maxLength: 500 },
-        hint: text('admin.reason_hint'),
+        hint: text(needsReason ? 'admin.reason_required' : 'admin.reason_hint'),
+        isRequired: needsReason,
       }),
     ])
     const form = { kind: 'form', name: 'change', heading: null, method: 'post', action: request.url } as const

@@ -5,6 +5,7 @@ import { isManagementScope } from '../sections/admin.ts'
 /** Rules that keep users from becoming administrators by themselves. */
 export const adminChecks = [
   newUsersAreNoAdministrators,
+  impersonatorsAreAdministrators,
   scopeIsReserved,
   defaultTokensAreNoAdministrators,
   clientsAreMachines,
@@ -13,6 +14,13 @@ export const adminChecks = [
 function newUsersAreNoAdministrators({ admin, registration }: Config, report: Report): void {
   if (!admin.roles.includes(registration.role)) return
   report(['registration', 'role'], `must not be a role of admin.roles (found "${registration.role}")`)
+}
+
+function impersonatorsAreAdministrators({ admin }: Config, report: Report): void {
+  for (const [index, role] of admin.impersonation.roles.entries()) {
+    if (admin.roles.includes(role)) continue
+    report(['admin', 'impersonation', 'roles', index], `must be a role of admin.roles (found "${role}")`)
+  }
 }
 
 function scopeIsReserved({ scopes }: Config, report: Report): void {

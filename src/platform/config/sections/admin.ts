@@ -1,4 +1,4 @@
-import { flag, list, section, text } from './kinds.ts'
+import { duration, flag, list, section, text } from './kinds.ts'
 
 /** Scope of clients, and ability of API tokens, that may use the admin API. `*` does not include it. */
 export const adminScope = 'svc:admin'
@@ -26,6 +26,19 @@ export const adminSections = {
       default: false,
       description:
         'Whether svc has pages for administrators at /admin. They require a session of a user with a role of admin.roles, a second factor or a passkey, and a recent confirmation.',
+    }),
+    impersonation: section('Administrators who act as a user, to see what the user sees.', {
+      roles: list(text({ maxLength: 255, description: 'A role.' }), {
+        default: [],
+        maxItems: 100,
+        example: ['admin'],
+        description:
+          'The roles of admin.roles whose administrators may act as a user, through the admin pages. Empty by default, so that none may. Nobody can act as another administrator.',
+      }),
+      max: duration({
+        default: '15m',
+        description: 'How long an administrator can act as a user before it ends.',
+      }),
     }),
   }),
 }
