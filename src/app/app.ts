@@ -11,6 +11,7 @@ import { openBodyLimit } from '../auth/access/unfinished-bodies.ts'
 import { accountsOf } from '../auth/accounts.ts'
 import { LoginCodes } from '../auth/sign-in/login-codes.ts'
 import { tokenBearer } from '../auth/tokens/bearer.ts'
+import { subscriberOf } from '../contract/feature.ts'
 import { addErrorPages } from '../pages/error-pages.ts'
 import { notFound } from '../platform/errors.ts'
 import { addApiHeaders } from '../platform/http/api-headers.ts'
@@ -51,6 +52,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   for (const { firstHooks } of features) await firstHooks?.(app)
   addBackground(app)
   addOutbox(app)
+  app.decorate('subscriber', subscriberOf(features, app))
   addMail(app, parts.openTransport)
   addErrorPages(app)
   addAccessLog(app)

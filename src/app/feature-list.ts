@@ -30,6 +30,7 @@ import { registrationFeature } from '../features/registration/feature.ts'
 import { sampleFeature } from '../features/samples/feature.ts'
 import { scimFeature } from '../features/scim/feature.ts'
 import { sessionFeature } from '../features/session/feature.ts'
+import { sharedSignalsFeature } from '../features/shared-signals/feature.ts'
 import { signInPageFeature } from '../features/sign-in-page/feature.ts'
 import { socialFeature } from '../features/social/feature.ts'
 import { termsFeature } from '../features/terms/feature.ts'
@@ -73,6 +74,7 @@ export const features: readonly Feature[] = [
   tokenFeature,
   scimFeature,
   webhookFeature,
+  sharedSignalsFeature,
   decisionHookFeature,
   decisionLogFeature,
   auditSealFeature,

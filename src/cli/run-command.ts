@@ -2,9 +2,9 @@ import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import { features } from '../app/feature-list.ts'
 import { type CommandContext, CommandError } from '../contract/command.ts'
+import { subscriberOf } from '../contract/feature.ts'
 import { SignOut } from '../features/oauth/protocol/session-end.ts'
 import { RecordSeal } from '../features/oauth/records/record-seal.ts'
-import { WebhookQueue } from '../features/webhooks/queue.ts'
 import { systemClock } from '../platform/clock.ts'
 import { openDatabase } from '../platform/database/database.ts'
 import { openRedis } from '../platform/database/redis.ts'
@@ -86,8 +86,8 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   const seal = new RecordSeal(config.current().app.secret)
   const sessionListener = new SignOut({ outbox, config, clock: systemClock, database }, seal)
   try {
-    const webhooks = new WebhookQueue({ config, outbox })
-    const services = { config, database, mail, webhooks, counters, sessionListener, features }
+    const subscriber = subscriberOf(features, { config, outbox })
+    const services = { config, database, mail, subscriber, counters, sessionListener, features }
     await use({ ...services, now: systemClock.now(), operator: operatorName(), ...terminal, readPassword })
   } finally {
     await outbox.close()

@@ -11,7 +11,7 @@ export const reasonOption = {
 
 /** Origin of a change at the command line: the operator, and the reason that they gave. */
 export function originOf(
-  { operator, ...parts }: Pick<EventContext, 'now' | 'webhooks'> & { operator: string },
+  { operator, ...parts }: Pick<EventContext, 'now' | 'subscriber'> & { operator: string },
   { reason = '' }: { readonly reason?: string },
 ): EventContext {
   if (reason.length > maxReason) throw new CommandError(`--reason can have at most ${maxReason} characters.`)

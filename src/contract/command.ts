@@ -72,7 +72,7 @@ export interface CommandContext extends Terminal {
   mail: Pick<Mail, 'queue' | 'queueNotice'>
   database: Database
   /** Queues webhook messages; the server sends them. */
-  webhooks: EventSubscriber
+  subscriber: EventSubscriber
   now: number
   /** Counters of the limits, which the server uses too. */
   counters: Counters

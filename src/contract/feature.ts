@@ -8,9 +8,12 @@ import type { AccountSections } from '../pages/account/account-pages.ts'
 import type { AccountStates } from '../pages/account-page-data.ts'
 import type { PagePart } from '../pages/page-part.ts'
 import type { TextName } from '../pages/texts.ts'
+import type { CurrentConfig } from '../platform/config/current.ts'
 import type { Config } from '../platform/config/schema.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { ErrorDescription } from '../platform/errors.ts'
+import { type EventSubscriber, joined } from '../platform/jobs/event-subscriber.ts'
+import type { Outbox } from '../platform/jobs/outbox.ts'
 import type { RecurringJob } from '../platform/jobs/schedule.ts'
 import type { Metrics } from '../platform/observability/metrics/metrics.ts'
 import type { Command } from './command.ts'
@@ -27,6 +30,8 @@ export interface Feature extends AccountHooks, AccountSections {
   routes?: readonly (() => Promise<{ default: FastifyPluginAsync | FastifyPluginAsyncTypebox }>)[]
   /** Its commands. */
   commands?(): Promise<readonly Command[]>
+  /** Queues messages about recorded events, in their transactions. */
+  eventSubscriber?(parts: SubscriberParts): EventSubscriber
   /** Recurring jobs, which run on one replica at a time. */
   jobs?(app: FastifyInstance): readonly RecurringJob[]
   /** Adds gauges, which are read on each scrape. */
@@ -54,6 +59,15 @@ export interface Feature extends AccountHooks, AccountSections {
   exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>
   offers?: readonly Offer[]
 }
+
+interface SubscriberParts {
+  config: CurrentConfig
+  outbox: Pick<Outbox, 'add'>
+}
+
+/** Joins the subscribers of features. */
+export const subscriberOf = (features: readonly Feature[], parts: SubscriberParts): EventSubscriber =>
+  joined(features.flatMap((feature) => feature.eventSubscriber?.(parts) ?? []))
 
 /** What svc offers a signed-in user on the start page. */
 interface Offer {

@@ -26,12 +26,12 @@ export interface EventContext {
   language: string | null
   log: Pick<FastifyBaseLogger, 'info' | 'warn'> | null
   metrics: Metrics | null
-  webhooks: EventSubscriber
+  subscriber: EventSubscriber
   now: number
 }
 
 /** Origin of changes without a request: by svc itself, or by an operator at the command line. */
-export const systemOrigin = ({ now, webhooks }: Pick<EventContext, 'now' | 'webhooks'>): EventContext => ({
+export const systemOrigin = ({ now, subscriber }: Pick<EventContext, 'now' | 'subscriber'>): EventContext => ({
   actor: 'system',
   caller: null,
   credential: null,
@@ -43,7 +43,7 @@ export const systemOrigin = ({ now, webhooks }: Pick<EventContext, 'now' | 'webh
   language: null,
   log: null,
   metrics: null,
-  webhooks,
+  subscriber,
   now,
 })
 
@@ -76,9 +76,9 @@ export const requestOrigin = ({ ipAddress, userAgent, requestId, language }: Eve
 
 /** Returns the origin of events in a queued job. */
 export const laterContext = (
-  { log, metrics, webhooks, clock }: Pick<FastifyInstance, 'log' | 'metrics' | 'webhooks' | 'clock'>,
+  { log, metrics, subscriber, clock }: Pick<FastifyInstance, 'log' | 'metrics' | 'subscriber' | 'clock'>,
   from: RequestOrigin,
-): EventContext => ({ ...systemOrigin({ now: clock.now(), webhooks }), actor: null, ...from, log, metrics })
+): EventContext => ({ ...systemOrigin({ now: clock.now(), subscriber }), actor: null, ...from, log, metrics })
 
 /**
  * Removes personal data from the events of a deleted user: addresses, browsers, credentials, names, and the reasons that
@@ -105,7 +105,7 @@ export async function recordEvent(
   origin: EventContext,
   { type, userId, data = {}, ...event }: EventFacts,
 ): Promise<void> {
-  const { ipAddress, userAgent, requestId, log, metrics, webhooks, now } = origin
+  const { ipAddress, userAgent, requestId, log, metrics, subscriber, now } = origin
   const owner = userId === null ? null : BigInt(userId)
   const facts = JSON.stringify(data)
   const at = new Date(now)
@@ -128,14 +128,14 @@ export async function recordEvent(
           THEN coalesce(events.last_at, events.created_at) ELSE excluded.created_at END
       RETURNING id, repeats`
     // Only the first of equal events calls the receivers. Otherwise each guess of an attacker would call them.
-    if (row && Number(row.repeats) === 0) await webhooks.add(tx, { id: BigInt(row.id), type, userId })
+    if (row && Number(row.repeats) === 0) await subscriber.add(tx, { id: BigInt(row.id), type, userId })
   } else {
     const who = { userId: owner, actor, target, credential, clientId, reason }
     const { id } = await tx.event.create({
       data: { type, ...who, ipAddress, userAgent, requestId, data: facts, createdAt: at },
       select: { id: true },
     })
-    await webhooks.add(tx, { id, type, userId })
+    await subscriber.add(tx, { id, type, userId })
   }
   // The address comes first, for the filters of fail2ban and CrowdSec: later fields may contain text of the client.
   const who = { ip: ipAddress, outcome: outcomeOf(type), userId, actor, target, credential, reason, userAgent }

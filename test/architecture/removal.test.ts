@@ -44,8 +44,8 @@ const slices: Readonly<Record<string, Slice>> = {
   // The configuration that `svc init` writes names its documentation.
   oauth: { words: /oauth|oidc|openid/i, max: 72 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
-  // Administrators see them. The import from Laravel lists them.
-  passkeys: { words: /passkey|webauthn/i, max: 16 },
+  // Administrators see them. The import from Laravel lists them. Signals to other services name their events.
+  passkeys: { words: /passkey|webauthn/i, max: 17 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
   'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 15 },
@@ -53,6 +53,7 @@ const slices: Readonly<Record<string, Slice>> = {
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
+  'shared-signals': { words: /shared[-_]signals|signalsScope|svc:signals/, max: 9 },
   'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   // Its scope is reserved wherever that of the admin API is.
   scim: { words: /\bscim/i, max: 9 },

@@ -20,9 +20,10 @@ export function routedPaths(app: FastifyInstance): RoutedPath[] {
       parents.length = depth
       parents.push(part)
       const path = parents.join('')
-      // SCIM describes itself: test/features/scim. The admin pages show what the admin API describes: test/features/admin/pages.
+      // SCIM and shared signals describe themselves: test/features/scim, test/features/shared-signals. The admin pages show what the admin API describes: test/features/admin/pages.
       // The printed tree has no name above its last route.
-      return ['/svc/guard*', '/*'].includes(path) || /^\/scim\/v2|^\/admin(?!\/v1)/.test(path)
+      return ['/svc/guard*', '/*'].includes(path) ||
+        /^\/scim\/v2|^\/ssf\/|ssf-configuration$|^\/admin(?!\/v1)/.test(path)
         ? []
         : [{ path, methods: methods.split(', ') }]
     })

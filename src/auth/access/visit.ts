@@ -84,7 +84,7 @@ export const eventContext = (request: FastifyRequest): EventContext => ({
   language: languageOf(request),
   log: request.log,
   metrics: request.server.metrics,
-  webhooks: request.server.webhooks,
+  subscriber: request.server.subscriber,
   now: request.server.clock.now(),
 })
 

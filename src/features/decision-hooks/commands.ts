@@ -71,7 +71,7 @@ function detailsOf(answer: Answer): string | null {
 }
 
 async function test(context: CommandContext, input: CommandInput<typeof options>) {
-  const { config, database, now, webhooks } = context
+  const { config, database, now, subscriber } = context
   const { email, json } = input.options
   const given = input.arguments
   const { hooks, outbound } = config.current()
@@ -84,7 +84,7 @@ async function test(context: CommandContext, input: CommandInput<typeof options>
   const found = email === undefined ? null : await findUserByEmail(database, canonicalEmail(email))
   if (email !== undefined && !found) throw new CommandError(`No user has the address ${email}.`)
   const user = found?.user ?? exampleUser(now)
-  const origin = systemOrigin({ now, webhooks })
+  const origin = systemOrigin({ now, subscriber })
   const results: Result[] = []
   for (const name of wanted) {
     const settings = hooks[name]

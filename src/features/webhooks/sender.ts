@@ -10,7 +10,7 @@ import { type RetryDelay, UndeliverableError } from '../../platform/jobs/job-que
 import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.ts'
 import { version } from '../../platform/version.ts'
 import type { WebhookMessage } from './message.ts'
-import { kindOf, type WebhookJob, WebhookQueue } from './queue.ts'
+import { kindOf, type WebhookJob } from './queue.ts'
 import { findEvent } from './store.ts'
 
 type Receiver = Config['webhooks'][number]
@@ -34,10 +34,9 @@ const delays = [
 
 const retryDelay: RetryDelay = (attempts) => delays[attempts - 1] ?? null
 
-/** Adds `app.webhooks`, and sends the queued messages to the receivers in the active configuration. */
+/** Sends the queued messages to the receivers in the active configuration. */
 export function addWebhooks(app: FastifyInstance): void {
   const { config, outbox } = app
-  app.decorate('webhooks', new WebhookQueue(app))
   const handled = new Set<string>()
   const follow = () => {
     const urls = new Map(config.current().webhooks.map(({ url }) => [kindOf(url), url]))

@@ -14,6 +14,7 @@ import { hookSections } from './sections/hooks.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { operationSections } from './sections/operation.ts'
 import { serverSections } from './sections/server.ts'
+import { signalSections } from './sections/shared-signals.ts'
 import { termsSections } from './sections/terms.ts'
 import { userSections } from './sections/users.ts'
 import type { Schema } from './walk.ts'
@@ -34,6 +35,7 @@ export const configSchema = Type.Object(
     ...hookSections,
     ...featureSchemas,
     ...operationSections,
+    ...signalSections,
     ...adminSections,
   },
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },

@@ -8,14 +8,21 @@ export interface RecordedEvent {
   userId: number | null
 }
 
-/** Queues the webhook messages about security events. */
+/** Queues messages about security events. */
 export interface EventSubscriber {
   /** Adds the messages in the transaction of the event. */
   add(tx: Tx, event: RecordedEvent): Promise<void>
 }
 
+/** One subscriber in place of several. */
+export const joined = (subscribers: readonly EventSubscriber[]): EventSubscriber => ({
+  async add(tx, event) {
+    for (const subscriber of subscribers) await subscriber.add(tx, event)
+  },
+})
+
 declare module 'fastify' {
   interface FastifyInstance {
-    webhooks: EventSubscriber
+    subscriber: EventSubscriber
   }
 }

@@ -12,7 +12,7 @@ const list = async (svc: TestApp, ...words: string[]) =>
 const record = (svc: TestApp, type: 'login' | 'login_failed' | 'consent_given', userId: number, data = {}) =>
   recordEvents(
     svc.database,
-    { ...systemOrigin({ now: svc.clock.now(), webhooks: svc.app.webhooks }), actor: null },
+    { ...systemOrigin({ now: svc.clock.now(), subscriber: svc.app.subscriber }), actor: null },
     { type, userId, data },
   )
 

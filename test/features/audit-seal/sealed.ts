@@ -26,7 +26,7 @@ export async function buildSealed(t: Test, settings: Settings = {}): Promise<Sea
   return Object.assign(svc, {
     sealer,
     event: (facts: Facts, origin: Partial<Origin> = {}) => {
-      const from = systemOrigin({ now: clock.now(), webhooks: app.webhooks })
+      const from = systemOrigin({ now: clock.now(), subscriber: app.subscriber })
       const request = { ipAddress: '203.0.113.7', userAgent: 'Browser', requestId: 'r1', actor: null }
       return recordEvents(database, { ...from, ...request, ...origin }, facts)
     },

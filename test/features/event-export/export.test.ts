@@ -85,7 +85,7 @@ t.test('exports each event in one process only, and repeated failures again with
     Array.from({ length: 250 }, (_, index) => `e${index}`),
   )
 
-  const origin = () => systemOrigin({ now: first.clock.now(), webhooks: first.app.webhooks })
+  const origin = () => systemOrigin({ now: first.clock.now(), subscriber: first.app.subscriber })
   const guess = () =>
     recordEvents(first.database, origin(), { type: 'login_failed', userId: null, reason: 'unknown_account' })
   await guess()

@@ -3,7 +3,7 @@ import type { TestApp } from '../../support/app.ts'
 
 /** Records an event for each name. */
 export async function record(svc: TestApp, ...names: string[]): Promise<void> {
-  const origin = { ...systemOrigin({ now: svc.clock.now(), webhooks: svc.app.webhooks }), ipAddress: '192.0.2.7' }
+  const origin = { ...systemOrigin({ now: svc.clock.now(), subscriber: svc.app.subscriber }), ipAddress: '192.0.2.7' }
   for (const name of names) {
     svc.clock.advance(10)
     await recordEvents(

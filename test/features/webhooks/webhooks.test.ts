@@ -177,7 +177,7 @@ t.test('sends nothing about a change that was rolled back, and no personal data 
   const other = await svc.createUser()
   await t.rejects(
     svc.database.transaction(async (tx) => {
-      await svc.app.webhooks.add(tx, { id: 1n, type: 'login', userId: other.id })
+      await svc.app.subscriber.add(tx, { id: 1n, type: 'login', userId: other.id })
       throw new Error('no')
     }),
     { message: 'no' },

@@ -50,6 +50,7 @@ const asChief = async (svc: Reloading) => {
   return browser.get('/admin/v1/keys')
 }
 
+const crm = { audience: 'https://crm.example', push: { url: 'https://crm.example/signals' } }
 const fromApp = { origin: 'https://app.example.com' }
 const cors = (header: string, origin = fromApp.origin) =>
   words(new RegExp(`"${header}":"?([^",]+)`), answered('/svc/csrf-cookie', 'headers', { origin }))
@@ -323,6 +324,7 @@ export const rows: readonly Row[] = [
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
   ['rate_limits.admin', '9/1m', header(asChief), '600', '9'],
   ['admin.roles', ['boss'], asRole('boss', (browser) => browser.get('/admin/v1/keys')), 403, 200],
+  ['shared_signals.streams', { crm }, answered('/.well-known/ssf-configuration', 'statusCode'), 404, 200],
   // The session has no second factor.
   ['admin.pages', true, asRole('chief', (browser) => browser.get('/admin')), 404, 403],
   ['log.requests', 'none', logged(/"msg":"request"/), true, false],

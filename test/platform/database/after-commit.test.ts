@@ -68,7 +68,7 @@ t.test('a transaction that is repeated logs and counts its last attempt only', a
   svc.logs.length = 0
   let attempts = 0
   await svc.database.transaction(async (tx) => {
-    const origin = { ...systemOrigin({ now: svc.clock.now(), webhooks: svc.app.webhooks }), log: svc.app.log }
+    const origin = { ...systemOrigin({ now: svc.clock.now(), subscriber: svc.app.subscriber }), log: svc.app.log }
     await recordEvent(tx, { ...origin, metrics: svc.app.metrics }, { type: 'user_updated', userId: id })
     t.strictSame(events(svc), [], 'nothing before the COMMIT')
     if (++attempts < 3) throw Object.assign(new Error('could not serialize access'), { code: '40001' })

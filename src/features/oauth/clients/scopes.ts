@@ -1,6 +1,6 @@
 import { scopeText } from '../../../platform/config/own-messages.ts'
 import type { Config } from '../../../platform/config/schema.ts'
-import { adminScope, scimScope } from '../../../platform/config/sections/admin.ts'
+import { managementScopes } from '../../../platform/config/sections/admin.ts'
 import type { UserClaim } from '../../../platform/config/sections/user-claims.ts'
 import { textsIn } from '../../../platform/http/texts.ts'
 import type { Language } from '../../../platform/languages/languages.ts'
@@ -26,7 +26,7 @@ export const registeredScopes = ({ scopes, apis }: Config): Set<string> =>
 
 /** All scopes that clients may name; svc ignores others (OpenID Connect Core section 3.1.2.1). */
 export const knownScopes = (config: Config): Set<string> =>
-  new Set([...servedScopes, adminScope, scimScope, ...registeredScopes(config)])
+  new Set([...servedScopes, ...managementScopes, ...registeredScopes(config)])
 
 const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
 

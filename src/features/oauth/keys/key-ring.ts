@@ -42,7 +42,7 @@ interface KeyRingParts {
   clock: Clock
   config: CurrentConfig
   log: FastifyBaseLogger
-  webhooks: EventSubscriber
+  subscriber: EventSubscriber
   metrics?: Metrics | null
 }
 
@@ -148,13 +148,13 @@ export class KeyRing {
   }
 
   async #refresh(): Promise<void> {
-    const { database, clock, config, log, webhooks, metrics = null } = this.#parts
+    const { database, clock, config, log, subscriber, metrics = null } = this.#parts
     const now = clock.now()
     this.#refreshedAt = now
     const rotation = rotationOf(config.current())
     let stored = await listKeys(database)
     if (keysToCreate(stored, rotation, now).length > 0) {
-      const origin = { ...systemOrigin({ now, webhooks }), log, metrics }
+      const origin = { ...systemOrigin({ now, subscriber }), log, metrics }
       await createKeys({ database, seal: this.#seal, origin }, (keys) => keysToCreate(keys, rotation, now))
       stored = await listKeys(database)
     }

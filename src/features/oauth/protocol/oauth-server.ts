@@ -120,8 +120,8 @@ export class OAuthServer {
   }
 
   async #open(): Promise<void> {
-    const { database, clock, config, log, webhooks, metrics } = this.#app
-    this.#keys = await KeyRing.open({ database, clock, config, log, webhooks, metrics })
+    const { database, clock, config, log, subscriber, metrics } = this.#app
+    this.#keys = await KeyRing.open({ database, clock, config, log, subscriber, metrics })
   }
 
   #keySet(): KeySet {

@@ -25,7 +25,7 @@ function impersonatorsAreAdministrators({ admin }: Config, report: Report): void
 
 function scopeIsReserved({ scopes }: Config, report: Report): void {
   for (const name of Object.keys(scopes).filter(isManagementScope))
-    report(['scopes', name], 'is reserved for the admin API and SCIM; remove it')
+    report(['scopes', name], 'is reserved for the admin API, SCIM and signals; remove it')
 }
 
 function defaultTokensAreNoAdministrators({ tokens }: Config, report: Report): void {

@@ -1,12 +1,12 @@
 import type { Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
-import { adminScope, scimScope } from '../sections/admin.ts'
+import { managementScopes } from '../sections/admin.ts'
 
 /** Rules about the section `apis`. */
 export const apiChecks = [audiencesDiffer, scopesBelongToOneApi, lifetimesAreShort, clientAudiencesDiffer] as const
 
 /** Scopes with a meaning in OpenID Connect or svc, and the ability that includes all others. */
-const reservedScopes = ['openid', 'profile', 'email', 'offline_access', 'roles', 'groups', '*', adminScope, scimScope]
+const reservedScopes = ['openid', 'profile', 'email', 'offline_access', 'roles', 'groups', '*', ...managementScopes]
 
 /** Maximum `token_ttl`, in milliseconds. An API does not notice the revocation of a token that it verifies itself. */
 const maxTokenTtl = 86_400_000

@@ -9,6 +9,7 @@ import { groupChecks } from './groups.ts'
 import { guardChecks } from './guard.ts'
 import { hookChecks } from './hooks.ts'
 import { sectionChecks } from './sections.ts'
+import { signalChecks } from './shared-signals.ts'
 import { userFieldChecks } from './user-fields.ts'
 import { webhookChecks } from './webhooks.ts'
 
@@ -27,6 +28,7 @@ export function crossFindings(config: Config): Finding[] {
     ...userFieldChecks,
     ...webhookChecks,
     ...hookChecks,
+    ...signalChecks,
     checkFeatures,
   ])
     check(config, report)

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { Path, Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Config } from '../schema.ts'
-import { adminScope, isManagementScope, scimScope } from '../sections/admin.ts'
+import { isManagementScope, managementScopes } from '../sections/admin.ts'
 import { agentsAreLimited } from './agents.ts'
 import { federatedIsSafe } from './federated.ts'
 
@@ -291,7 +291,7 @@ function scopesExist({ scopes }: Client, report: Report, config: Config): void {
     else if (!known.has(scope) && !isManagementScope(scope)) {
       report(
         ['scopes', index],
-        `must be a key of scopes, a scope of an API in apis, ${adminScope}, ${scimScope}, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,
+        `must be a key of scopes, a scope of an API in apis, ${managementScopes.join(', ')}, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,
       )
     }
   }

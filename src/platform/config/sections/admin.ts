@@ -6,8 +6,11 @@ export const adminScope = 'svc:admin'
 /** The same for SCIM. */
 export const scimScope = 'svc:scim'
 
-/** Scopes with which a caller manages the accounts of others. */
-const managementScopes: readonly string[] = [adminScope, scimScope]
+/** The same for streams of signals about all accounts. */
+export const signalsScope = 'svc:signals'
+
+/** Scopes with which a caller manages the accounts of others, or learns of them. */
+export const managementScopes: readonly string[] = [adminScope, scimScope, signalsScope]
 
 /** Tests for a scope with which a caller manages the accounts of others. No wildcard includes it, and no user can get it. */
 export const isManagementScope = (name: string): boolean => managementScopes.includes(name)
@@ -20,7 +23,7 @@ export const adminSections = {
       maxItems: 100,
       example: ['admin'],
       description:
-        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim.',
+        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim, and for signals with svc:signals.',
     }),
     pages: flag({
       default: false,

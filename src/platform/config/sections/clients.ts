@@ -149,7 +149,7 @@ const client = entry('One OAuth client.', {
   scopes: list(text({ description: 'A scope.' }), {
     default: [],
     description:
-      'Scopes of scopes and apis that the client may request, roles and groups if it may read those of the user, svc:admin if it may use the admin API, and svc:scim if it may provision users and groups by SCIM. Every client may request openid, profile, email and offline_access.',
+      'Scopes of scopes and apis that the client may request, roles and groups if it may read those of the user, svc:admin if it may use the admin API, svc:scim if it may provision users and groups by SCIM, and svc:signals if it may read a stream of signals. Every client may request openid, profile, email and offline_access.',
   }),
   first_party: flag({ default: false, description: 'Whether to skip the consent page. For your own applications.' }),
   id_token_signed_response_alg: choice(ALGORITHMS, {

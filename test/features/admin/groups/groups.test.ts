@@ -147,7 +147,7 @@ t.test('gives new accounts their groups', async (t) => {
     )
   }
   t.equal(await svc.database.prisma.user.count({ where: { email: 'b@example.com' } }), 0)
-  const services = { config: svc.config, database: svc.database, webhooks: svc.app.webhooks, now: svc.clock.now() }
+  const services = { config: svc.config, database: svc.database, subscriber: svc.app.subscriber, now: svc.clock.now() }
   const readPassword = async () => 'a long enough password'
   const words = ['--email=c@example.com', '--name=C', '--groups=staff, on-call']
   const [byCommand] = json(await runCommand({ ...services, readPassword }, 'user:create', ...words))

@@ -4,7 +4,7 @@ import type { TestApp } from '../../../support/app.ts'
 
 /** Another process with svc's own keys: each of its tokens differs from a valid one in exactly one way. */
 export async function otherProcess(t: { teardown(work: () => unknown): unknown }, svc: TestApp) {
-  const ring = await KeyRing.open({ ...svc, log: svc.app.log, webhooks: svc.app.webhooks })
+  const ring = await KeyRing.open({ ...svc, log: svc.app.log, subscriber: svc.app.subscriber })
   t.teardown(() => ring.close())
   const sign = (claims: object, header: object = {}, algorithm: 'ES256' | 'RS256' | 'EdDSA' = 'ES256') => {
     const jwk = ring.current().signing[algorithm]

@@ -50,7 +50,7 @@ export async function openRings(t: Test): Promise<Rings> {
         clock: other,
         config: configOf(settings, secret),
         log,
-        webhooks: { add: async () => undefined },
+        subscriber: { add: async () => undefined },
       })
       t.teardown(() => ring.close())
       return ring

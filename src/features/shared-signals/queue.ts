@@ -1,0 +1,40 @@
+import type { CurrentConfig } from '../../platform/config/current.ts'
+import { randomId } from '../../platform/crypto/random.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import type { EventSubscriber, RecordedEvent } from '../../platform/jobs/event-subscriber.ts'
+import type { Outbox } from '../../platform/jobs/outbox.ts'
+import { type Stream, signalsOf } from './signals.ts'
+
+/** A token to send. It refers to the event, so that a deleted account leaves no data in it. */
+export type SignalJob = {
+  /** `jti` of the token, the same for each attempt. */
+  id: string
+} & ({ event: string; signal: Stream['events'][number] } | { state: string | null })
+
+/** Prefix of the kinds of jobs with signals. */
+export const signalKinds = 'signals:'
+
+/** Kind of the jobs of a stream. */
+export const kindOf = (stream: string): string => signalKinds + stream
+
+/** Queues the signals about each event for every stream that wants them. */
+export class SignalQueue implements EventSubscriber {
+  readonly #config: CurrentConfig
+  readonly #outbox: Pick<Outbox, 'add'>
+
+  constructor({ config, outbox }: { config: CurrentConfig; outbox: Pick<Outbox, 'add'> }) {
+    this.#config = config
+    this.#outbox = outbox
+  }
+
+  async add(tx: Tx, { id, type, userId }: RecordedEvent): Promise<void> {
+    if (userId === null) return
+    for (const [name, stream] of Object.entries(this.#config.current().shared_signals.streams)) {
+      const kind = kindOf(name)
+      for (const signal of signalsOf(type, stream)) {
+        const job: SignalJob = { id: randomId(), event: id.toString(), signal }
+        await this.#outbox.add(tx, kind, job, { orderKey: `${kind}:${userId}` })
+      }
+    }
+  }
+}
