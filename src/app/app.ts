@@ -66,7 +66,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })
   await addCors(app)
-  const store = new SessionStore({ database, lookups: app.lookups, clock, config })
+  const store = new SessionStore({ database, lookups: app.lookups, clock, config, subscriber: app.subscriber })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
   app.decorate('accounts', accountsOf(app))

@@ -49,7 +49,7 @@ interface NoticeFacts {
 }
 
 /** How a notice helps a user who did not make the change. */
-type Remedy = 'contact' | 'reset' | 'review' | 'undo'
+type Remedy = 'contact' | 'end' | 'reset' | 'review' | 'undo'
 
 /**
  * What undoes each change: a new password, or a section of the account pages. A new password comes first if the change
@@ -62,7 +62,7 @@ const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
   device_signed_in: ['review', 'tokens'],
   email_change_requested: ['review', 'profile'],
   email_changed: ['contact'],
-  impersonation_started: ['review', 'sessions'],
+  impersonation_started: ['end', 'sessions'],
   new_sign_in: ['reset', 'sessions'],
   passkey_added: ['review', 'passkeys'],
   passkey_removed: ['review', 'passkeys'],
@@ -79,6 +79,12 @@ const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
   two_factor_disabled: ['review', 'two-factor'],
   two_factor_enabled: ['review', 'two-factor'],
   two_factor_reset: ['review', 'two-factor'],
+}
+
+/** What helps where svc has no account pages. */
+function withoutPage(remedy: Remedy, reviewLink: string | null): Remedy {
+  if (reviewLink !== null) return remedy
+  return remedy === 'end' ? 'contact' : remedy === 'review' ? 'reset' : remedy
 }
 
 /** Recipient of a notice. */
@@ -115,7 +121,7 @@ export async function notify(
     provider: provider ?? null,
     application: application ?? null,
     device: device ?? null,
-    remedy: undo === undefined ? (remedy === 'review' && reviewLink === null ? 'reset' : remedy) : 'undo',
+    remedy: undo === undefined ? withoutPage(remedy, reviewLink) : 'undo',
     reviewLink,
     resetLink: ownLink(current, forgotPage),
     helpLink: helpLink(current),

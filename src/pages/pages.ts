@@ -225,8 +225,10 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
 }
 
 /** The user as whom an administrator acts in this browser, and where that ends; null for everyone else. */
-const impersonationOf = ({ caller, session }: FastifyRequest): { user: string; endAction: string } | null =>
-  session?.impersonation && caller?.user ? { user: caller.user.name, endAction: signOutPath } : null
+function impersonationOf({ session }: FastifyRequest): { user: string; endAction: string } | null {
+  const user = session?.impersonation && session.state?.row?.user
+  return user ? { user: user.name, endAction: signOutPath } : null
+}
 
 /** Adds the result of the previous form below the heading and the lead, where forms show their errors. */
 function withNotice(body: string, notice: string | null, render: (file: string, values: object) => string): string {

@@ -14,6 +14,7 @@ export const eventTypes = [
   'consent_given',
   'consent_revoked',
   'data_exported',
+  'delivery_retried',
   'denied_by_hook',
   'email_change_requested',
   'email_change_undone',

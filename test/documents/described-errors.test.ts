@@ -93,13 +93,17 @@ const provocations: Record<string, Provocation> = {
       admin: { roles: ['chief'], impersonation: { roles: ['chief'] } },
     },
     async prepare(svc) {
-      const { id: by } = await svc.createUser({ email: 'chief@example.com', role: 'chief' })
-      const impersonation = { by, until: Number.MAX_SAFE_INTEGER }
-      await svc.database.prisma.session.updateMany({ data: { data: JSON.stringify({ impersonation }) } })
+      const { id: by, email } = await svc.createUser({ email: 'chief@example.com', role: 'chief' })
+      await svc.browser().signIn(email)
+      const { prisma } = svc.database
+      const { publicId } = await prisma.session.findFirstOrThrow({ where: { userId: BigInt(by) } })
+      const impersonation = { by, until: Number.MAX_SAFE_INTEGER, session: publicId }
+      const data = JSON.stringify({ impersonation })
+      await prisma.session.updateMany({ where: { userId: { not: BigInt(by) } }, data: { data } })
     },
     // They answer 403 to other callers.
     except:
-      /svc\/(guard|token)|api\/user$|user\/confirm(-|ation)|userinfo|interaction|auth\/\{provider\}|reset-password|account\/confirm/,
+      /svc\/(guard|token)|api\/user$|user\/confirm(-|ation)|userinfo|interaction|auth\/\{provider\}|reset-password|account\/confirm|\{hash\}/,
     request: () => ({ body: {} }),
   },
   'an impossible id': {

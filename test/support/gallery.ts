@@ -70,11 +70,15 @@ export async function buildGallery(
   app.decorate('sessions', { xsrf: { token: () => '' } } as unknown as FastifyInstance['sessions'])
   app.decorateRequest('session', {
     getter(this: FastifyRequest) {
-      const impersonation = this.url.endsWith('impersonated') ? { impersonation: { by: 1, until: 0 } } : {}
+      const impersonation = this.url.endsWith('impersonated')
+        ? {
+            impersonation: { by: 1, until: 0, session: '' },
+            state: { row: { user: { name: hostile + long } } },
+          }
+        : {}
       return { sessionId: 'gallery', ...impersonation } as never
     },
   })
-  app.decorateRequest('caller', { getter: () => ({ user: { name: hostile + long } }) as never })
   await app.register(assets)
   await app.register(errorReference)
   await app.register(async (scope) => {

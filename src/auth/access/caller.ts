@@ -56,6 +56,8 @@ export interface Impersonation {
   by: number
   /** Unix milliseconds. */
   until: number
+  /** Public id of the session of the administrator, with whose end this ends too. No browser has its cookie. */
+  session: string
 }
 
 /** The caller of a first-party session. It has every ability. */

@@ -6,6 +6,7 @@ import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenO
 import { type Caller, SessionCaller } from './caller.ts'
 import { waitsForSecondFactor } from './diagnosis/cookies.ts'
 import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
+import { isHidden } from './impersonation.ts'
 import { accessOf, isGuest, requiresCaller } from './route-access.ts'
 import { isStateful } from './stateful.ts'
 import { isWithoutStrictCookies, reloadingPage } from './strict-cookies.ts'
@@ -121,6 +122,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
     await sessions.read(request, reply)
+    if (isHidden(request)) request.caller = null
     if (!request.caller && request.presentedSessionId === null) sessions.sendCookies(request, reply)
   }
 

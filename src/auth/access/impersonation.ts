@@ -8,11 +8,12 @@ import { methodsOf, type Step } from '../../platform/http/step.ts'
 import { hasAdminRole } from './administrators.ts'
 import type { Impersonation } from './caller.ts'
 import { isSafeMethod } from './cross-site.ts'
+import { passwordFingerprintMatches } from './password-fingerprint.ts'
 import { accessOf, requiresCaller } from './route-access.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A change that an administrator may make who acts as the user of the session. */
+    /** An administrator who acts as the user of the session may use the route, although it is for guests or changes something. */
     impersonated?: 'allowed'
   }
   interface Session {
@@ -37,16 +38,36 @@ export const mayImpersonate = (administrator: User, user: User, config: Config):
   !hasAdminRole(user, config) &&
   !user.disabled
 
-/** Tests whether the administrator of a session may still act as its user. */
+/** The session that an administrator had before acting as a user. */
+interface OwnSession {
+  userId: bigint | null
+  passwordFingerprint: string | null
+}
+
+/**
+ * Tests whether an administrator may still act as the user of a session: with the right to, and with an own session that was not
+ * ended since, for example by a new password.
+ */
 export async function isStillAllowed(
   database: Database,
   { by, until }: Impersonation,
-  { user, now, config }: { user: User | null; now: number; config: Config },
+  { user, own, now, config }: { user: User | null; own: OwnSession | null; now: number; config: Config },
 ): Promise<boolean> {
-  if (!user || now >= until) return false
+  if (!user || now >= until || own?.userId !== BigInt(by)) return false
   const administrator = await findUserById(database, by)
-  return administrator !== null && mayImpersonate(administrator.user, user, config)
+  return (
+    administrator !== null &&
+    mayImpersonate(administrator.user, user, config) &&
+    passwordFingerprintMatches(own.passwordFingerprint, administrator.password)
+  )
 }
+
+/**
+ * Tests whether a route for guests must not see the user of the session, because an administrator acts as the user: such routes
+ * also act on accounts. Those that only show it, or end the session, allow that.
+ */
+export const isHidden = ({ session, routeOptions }: FastifyRequest): boolean =>
+  session.impersonation !== undefined && routeOptions.config.impersonated !== 'allowed'
 
 /**
  * Lets an administrator who acts as a user only look: no change at svc itself, and nothing that requires a confirmation, such

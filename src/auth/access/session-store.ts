@@ -1,5 +1,6 @@
 import type { SessionStore as LibraryStore } from '@fastify/session'
 import type { Session } from 'fastify'
+import { recordEvent, systemOrigin } from '../../identity/events.ts'
 import { cacheSize, recent } from '../../platform/cache.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { CurrentConfig } from '../../platform/config/current.ts'
@@ -7,6 +8,7 @@ import type { Config } from '../../platform/config/schema.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Database } from '../../platform/database/database.ts'
+import type { EventSubscriber } from '../../platform/jobs/event-subscriber.ts'
 import type { Impersonation } from './caller.ts'
 import { isStillAllowed } from './impersonation.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
@@ -62,15 +64,25 @@ function withChanges(current: string, { read, saved }: { read: string; saved: st
   return JSON.stringify({ ...JSON.parse(current), ...Object.fromEntries(changed.map((name) => [name, after[name]])) })
 }
 
+interface Parts {
+  database: Database
+  lookups: Lookups
+  clock: Clock
+  config: CurrentConfig
+  subscriber: EventSubscriber
+}
+
 /** Session store on database rows: reads through the batched lookups, writes only changes. */
 export class SessionStore implements LibraryStore {
   readonly #database: Database
   readonly #lookups: Lookups
   readonly #clock: Clock
   readonly #config: CurrentConfig
+  readonly #subscriber: EventSubscriber
   readonly #expected = new Map<string, SessionRow | null>()
 
-  constructor(parts: { database: Database; lookups: Lookups; clock: Clock; config: CurrentConfig }) {
+  constructor(parts: Parts) {
+    this.#subscriber = parts.subscriber
     this.#database = parts.database
     this.#lookups = parts.lookups
     this.#clock = parts.clock
@@ -120,9 +132,16 @@ export class SessionStore implements LibraryStore {
 
   /** Ends the session unless the administrator may still act as its user. A right that comes back does not revive it. */
   async #mayContinue({ user, publicId }: SessionRow, impersonation: Impersonation): Promise<boolean> {
-    const state = { user, now: this.#clock.now(), config: this.#config.current() }
+    const own = await this.#database.prisma.session.findUnique({ where: { publicId: impersonation.session } })
+    const state = { user, own, now: this.#clock.now(), config: this.#config.current() }
     if (await isStillAllowed(this.#database, impersonation, state)) return true
-    await this.#database.prisma.session.deleteMany({ where: { publicId } })
+    await this.#database.transaction(async (tx) => {
+      const { count } = await tx.session.deleteMany({ where: { publicId } })
+      await tx.session.deleteMany({ where: { publicId: impersonation.session } })
+      if (count === 0 || !user) return
+      const origin = systemOrigin({ now: state.now, subscriber: this.#subscriber })
+      await recordEvent(tx, origin, { type: 'impersonation_ended', userId: user.id })
+    })
     return false
   }
 

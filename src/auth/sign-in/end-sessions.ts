@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
+import { type EventContext, recordEvent, userRef } from '../../identity/events.ts'
 import { lockActiveAccounts } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
+import type { Impersonation } from '../access/caller.ts'
 import type { Visit } from '../access/visit.ts'
 
 /** Deletes a remembered device and its sessions; returns their public ids. */
@@ -18,6 +20,16 @@ interface Ended {
   isOwn: boolean
   publicIds: string[]
   accounts: Awaited<ReturnType<typeof lockActiveAccounts>>
+}
+
+/** Deletes the session of the administrator too, and records the end. The user may have signed in as someone else meanwhile. */
+async function endImpersonation(
+  tx: Tx,
+  origin: EventContext,
+  { userId, impersonation }: { userId: number; impersonation: Impersonation },
+): Promise<void> {
+  await tx.session.deleteMany({ where: { publicId: impersonation.session } })
+  await recordEvent(tx, { ...origin, actor: userRef(impersonation.by) }, { type: 'impersonation_ended', userId })
 }
 
 /**
@@ -40,6 +52,8 @@ export async function endSession(tx: Tx, visit: Visit, lockToo: readonly number[
     ended.isOwn = deleted !== undefined
     if (user) ended.publicIds.push(publicId)
     const device = deleted ? deleted.device : row.rememberTokenId
+    const { impersonation } = visit.session
+    if (deleted && user && impersonation) await endImpersonation(tx, visit.origin, { userId: user.id, impersonation })
     if (user && device !== null) ended.publicIds.push(...(await endDevice(tx, BigInt(user.id), BigInt(device))))
   }
   if (presented) ended.publicIds.push(...(await endDevice(tx, BigInt(presented.userId), presented.id)))

@@ -194,8 +194,9 @@ export async function endOwnSession(request: FastifyRequest): Promise<void> {
   await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, visitOf(request))
     await app.sessionListener.ended(tx, ended)
-    const type = request.session?.impersonation ? 'impersonation_ended' : 'logout'
-    if (ended.isOwn) await recordEvent(tx, eventContext(request), { type, userId })
+    if (ended.isOwn && !request.session.impersonation) {
+      await recordEvent(tx, eventContext(request), { type: 'logout', userId })
+    }
   })
 }
 

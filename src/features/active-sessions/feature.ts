@@ -10,7 +10,7 @@ export const activeSessionsFeature = {
     const { lifetime, absolute_lifetime } = config.current().session
     const now = clock.now()
     const live = { seenAfter: new Date(now - lifetime), createdAfter: new Date(now - absolute_lifetime) }
-    const sessions = await listSessions(database, userId, { ...live, current: '' })
+    const sessions = await listSessions(database, userId, { ...live, now: new Date(now), current: '' })
     return {
       sessions: sessions.map(({ current: _, ...session }) => session),
       remembered_devices: await listRemembered(database, userId, { ...live, now: new Date(now) }),

@@ -14,6 +14,7 @@ export async function ownSessions(visit: Visit) {
   const now = clock.now()
   return listSessions(database, requireUser(visit).id, {
     current: callerOf(visit).credentialId,
+    now: new Date(now),
     seenAfter: new Date(now - lifetime),
     createdAfter: new Date(now - absolute_lifetime),
   })

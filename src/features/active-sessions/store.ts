@@ -23,7 +23,7 @@ const maxListed = 1_000
 export async function listSessions(
   { prisma }: Database,
   userId: number,
-  { current, seenAfter, createdAfter }: { current: string; seenAfter: Date; createdAfter: Date },
+  { current, now, seenAfter, createdAfter }: { current: string; now: Date; seenAfter: Date; createdAfter: Date },
 ): Promise<ListedSession[]> {
   const rows = await prisma.session.findMany({
     where: { userId: BigInt(userId), lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
@@ -31,14 +31,20 @@ export async function listSessions(
     take: maxListed,
     select: { publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true, data: true },
   })
-  return rows.map((row) => ({
+  const listed = rows.flatMap(({ data, ...row }) => {
+    const { impersonation } = JSON.parse(data) as { impersonation?: { until: number } }
+    if (impersonation && now.getTime() >= impersonation.until) return []
+    return { ...row, impersonated: impersonation !== undefined }
+  })
+  return listed.map((row) => ({
     id: row.publicId,
-    ip_address: row.ipAddress,
-    user_agent: row.userAgent,
+    // Users do not see the address and the browser of an administrator.
+    ip_address: row.impersonated ? null : row.ipAddress,
+    user_agent: row.impersonated ? null : row.userAgent,
     created_at: wireDate(row.createdAt),
     last_seen_at: wireDate(row.lastSeenAt),
     current: row.publicId === current,
-    impersonated: 'impersonation' in JSON.parse(row.data),
+    impersonated: row.impersonated,
   }))
 }
 

@@ -78,7 +78,7 @@ export async function revokeTokensOf(admin: Admin, origin: EventContext, userId:
 /** The user's live sessions, then the remembered devices without one. */
 export async function sessionsOf(admin: Admin, userId: number, now: number) {
   const live = liveSessions(admin, now)
-  const sessions = await listSessions(admin.database, userId, { ...live, current: '' })
+  const sessions = await listSessions(admin.database, userId, { ...live, now: new Date(now), current: '' })
   const devices = await listRemembered(admin.database, userId, { ...live, now: new Date(now) })
   return [
     ...sessions.map(({ current: _, ...session }) => ({ kind: 'session', ...session })),

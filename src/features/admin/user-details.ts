@@ -28,7 +28,7 @@ export async function userDetails(admin: Pick<Admin, 'config' | 'database'>, use
     listMemberships(database, user.id),
     listPasskeys(database, user.id),
     listLinks(database, user.id),
-    listSessions(database, user.id, { ...liveSessions(admin, now), current: '' }),
+    listSessions(database, user.id, { ...liveSessions(admin, now), now: new Date(now), current: '' }),
     pageOfTokens(database, { userId: user.id, after: 0n, take: max }),
     listPersonalTokens(database, user.id, now),
     searchEvents(database, { userId: user.id }, { before: null, take: max }),

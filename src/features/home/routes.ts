@@ -32,7 +32,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/',
     {
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404], impersonated: 'allowed' },
       schema: {
         operationId: 'showHome',
         tags: ['Pages'],
@@ -65,7 +65,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     signOutPath,
     {
       // Guests too, so that a double click is not an error.
-      config: { access: { family: 'session', caller: 'guest' } },
+      config: { access: { family: 'session', caller: 'guest' }, impersonated: 'allowed' },
       schema: {
         operationId: 'submitSignOut',
         tags: ['Pages'],

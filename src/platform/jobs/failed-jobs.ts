@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.ts'
+import type { Database, Tx } from '../database/database.ts'
 
 /** A job that svc no longer tries to run. */
 export interface FailedJob {
@@ -25,7 +25,7 @@ export const listFailed = (
 
 /** Makes failed jobs due again: those with the ids, of a kind, or whose kind starts with a text. Returns their number. */
 export async function retryFailed(
-  { prisma }: Database,
+  { prisma }: Database | { prisma: Tx },
   { ids, kind, kinds = '' }: { ids?: readonly bigint[]; kind?: string; kinds?: string },
   now: number,
 ): Promise<number> {

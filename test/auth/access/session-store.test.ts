@@ -11,7 +11,7 @@ t.test('does not overwrite the row of a session that gained a user with an anony
   const sessionId = (await spa.cookie('svc_session'))?.split('.')[0] ?? ''
   const before = await database.prisma.session.findMany()
   t.equal(before.length, 1)
-  const store = new SessionStore({ database, lookups: app.lookups, clock, config })
+  const store = new SessionStore({ database, lookups: app.lookups, clock, config, subscriber: app.subscriber })
   clock.advance(60_000)
   const save = (id: string) =>
     new Promise<void>((resolve, reject) => {
@@ -37,7 +37,7 @@ async function beside(t: Test) {
   const spa = svc.browser()
   await spa.signIn(user.email)
   const { app, database, clock, config } = svc
-  const store = new SessionStore({ database, lookups: app.lookups, clock, config })
+  const store = new SessionStore({ database, lookups: app.lookups, clock, config, subscriber: app.subscriber })
   const read = (id: string) =>
     new Promise<Session>((resolve, reject) => {
       store.get(id, (error, session) => (error || !session ? reject(error) : resolve(session)))

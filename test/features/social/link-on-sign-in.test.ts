@@ -236,3 +236,20 @@ t.test('links only to a verified account where that is required, and names no ac
   t.strictSame(redirectOf(await new Person(svc).arrive('unproven')), known, 'with an account and without')
   t.strictSame(known, [302, signInPage('email_unverified')])
 })
+
+t.test('never links an account for an administrator who acts as the user', async (t) => {
+  const admin = { roles: ['admin'], pages: true, impersonation: { roles: ['admin'] } }
+  const { svc, user } = await build(t, { settings: { admin } })
+  const boss = await enableTwoFactor(svc, await svc.createUser({ email: 'boss@example.com', role: 'admin' }))
+  const attacker = new Person(svc)
+  t.strictSame(redirectOf(await attacker.arrive('unproven')), [302, signInPage('account_exists')])
+  await attacker.send('/oauth/login', credentials(boss.email))
+  await attacker.send('/oauth/login', { code: boss.code() })
+  await attacker.send(`/admin/users/${user.id}/impersonate`, { reason: 'ticket 7' })
+  t.equal(await attacker.user(), user.id)
+  t.strictSame(redirectOf(await attacker.open(linkPage)), [
+    303,
+    `/oauth/login?${new URLSearchParams({ return_to: linkPage })}`,
+  ])
+  t.equal(await svc.database.prisma.socialAccount.count(), 0)
+})

@@ -5,7 +5,7 @@ import type { AdminBlock, Detail } from '../../../pages/admin-page-data.ts'
 import { pageRoute } from '../../../pages/form-page.ts'
 import { textsOf } from '../../../pages/texts.ts'
 import { notFound } from '../../../platform/errors.ts'
-import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
+import { uncheckedText } from '../../../platform/http/fields.ts'
 import { Type } from '../../../platform/json-schema.ts'
 import { findClient, listClients } from '../../oauth/clients/client-facts.ts'
 import { linkUse } from '../../social/store.ts'
@@ -14,6 +14,7 @@ import {
   fieldOf,
   ownPages,
   present,
+  queryText,
   rowOf,
   type SectionName,
   sendSection,
@@ -155,7 +156,7 @@ function configurationPage(app: FastifyInstance): void {
     description: 'Every value of the active configuration and where it is set, without secrets.',
     async page(request, reply) {
       const text = textsOf(request)
-      const key = typedText(request.query.key).trim()
+      const key = queryText(request.query.key)
       const all = app.config.shown().filter((value) => value.key.includes(key))
       const start = all.findIndex((value) => value.key === request.query.after) + 1
       const shown = all.slice(start, start + valuesPerPage)

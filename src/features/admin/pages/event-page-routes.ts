@@ -7,13 +7,13 @@ import type { AdminRow } from '../../../pages/admin-page-data.ts'
 import { pageRoute } from '../../../pages/form-page.ts'
 import { isTextName, textsOf } from '../../../pages/texts.ts'
 import { eventTypes } from '../../../platform/event-types.ts'
-import { typedText, uncheckedText } from '../../../platform/http/fields.ts'
+import { uncheckedText } from '../../../platform/http/fields.ts'
 import type { TextLookup } from '../../../platform/http/texts.ts'
 import { Type } from '../../../platform/json-schema.ts'
 import { translateBrowser } from '../../../platform/languages/browsers.ts'
 import { adminOrigin, recordRead } from '../api/request.ts'
 import { eventRecord } from '../events.ts'
-import { adminSection, fieldOf, ownPages, present, rowOf, sendSection, timeOf } from './section-hooks.ts'
+import { adminSection, fieldOf, ownPages, present, queryText, rowOf, sendSection, timeOf } from './section-hooks.ts'
 
 const section = adminSection('events')
 
@@ -64,8 +64,8 @@ export async function eventPages(app: FastifyInstance): Promise<void> {
       const text = textsOf(request)
       const { before: cursor, follow } = request.query
       const type = eventTypes.find((name) => name === request.query.type)
-      const userId = typedText(request.query.user_id).trim()
-      const clientId = typedText(request.query.client_id).trim().slice(0, 255)
+      const userId = queryText(request.query.user_id)
+      const clientId = queryText(request.query.client_id)
       const isUser = /^[1-9]\d{0,14}$/.test(userId)
       const filter = {
         ...(type && { type }),
@@ -75,10 +75,10 @@ export async function eventPages(app: FastifyInstance): Promise<void> {
       // Reading every few seconds is one event for each hour, which otherwise would itself be what is new.
       const read = {
         type: 'events_followed',
-        userId: null,
+        userId: filter.userId ?? null,
         data: { administrator: visitOf(request).origin.caller },
       } as const
-      if (follow === '1') await recordEvents(app.database, adminOrigin(request), read)
+      if (follow === '1' && cursor === undefined) await recordEvents(app.database, adminOrigin(request), read)
       else await recordRead(request, filter.userId ?? null, 'events')
       const found = await searchEvents(app.database, filter, { before: cursorOf(cursor), take: perPage + 1 })
       const shown = found.slice(0, perPage).map(eventRecord)

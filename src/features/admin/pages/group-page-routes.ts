@@ -18,7 +18,17 @@ import {
   removeMember,
   showGroup,
 } from '../groups/groups.ts'
-import { adminSection, changed, fieldOf, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
+import {
+  adminSection,
+  changed,
+  cursorIn,
+  fieldOf,
+  ownPages,
+  present,
+  queryText,
+  rowOf,
+  sendSection,
+} from './section-hooks.ts'
 import { userPath } from './user-blocks.ts'
 
 const section = adminSection('groups')
@@ -38,7 +48,7 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
     const text = textsOf(request)
     const { after } = request.query as { after?: unknown }
     const sent = (request.body ?? {}) as Record<string, unknown>
-    const found = await listGroups(app, { after: typedText(after), take: perPage + 1 })
+    const found = await listGroups(app, { after: queryText(after), take: perPage + 1 })
     const shown = found.slice(0, perPage)
     return sendSection(
       reply,
@@ -115,7 +125,7 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
     const text = textsOf(request)
     const { name } = request.params
     const { after } = request.query as { after?: unknown }
-    const cursor = /^\d{1,15}$/.test(typedText(after)) ? Number(after) : 0
+    const cursor = cursorIn(after)
     const { description, declared_in } = await showGroup(app, name)
     await recordRead(request, null, `group:${name}`)
     const found = await listMembers(app, name, { after: cursor, take: perPage + 1 })

@@ -32,9 +32,11 @@ export async function beginImpersonation(
     if (!administrator || !found || !mayImpersonate(administrator.user, found.user, config)) throw forbidden()
     const { user, password } = found
     const until = origin.now + config.admin.impersonation.max
-    const proof = { at: origin.now, methods: [] }
-    const session = { sessionId, user, password, rememberTokenId: null, proof, impersonation: { by, until } }
-    const inserted = await insertSession(tx, visit, session)
+    const common = { rememberTokenId: null, proof: { at: origin.now, methods: [] } }
+    // Nobody gets the cookie of this session. It ends with the others of the administrator.
+    const own = await insertSession(tx, visit, { ...common, sessionId: randomId(), ...administrator })
+    const impersonation = { by, until, session: own.publicId }
+    const inserted = await insertSession(tx, visit, { ...common, sessionId, user, password, impersonation })
     await app.sessionListener.ended(tx, ended)
     await recordEvent(tx, origin, { type: 'impersonation_started', userId })
     await notify(app, tx, origin, user, 'impersonation_started')

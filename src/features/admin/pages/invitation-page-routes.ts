@@ -11,7 +11,17 @@ import { lockForAdmin } from '../admin.ts'
 import { adminOrigin, recordRead } from '../api/request.ts'
 import { adminOf } from '../api/still-administrator.ts'
 import { addressTaken } from '../users.ts'
-import { adminSection, changed, fieldOf, ownPages, present, rowOf, sendSection, timeOf } from './section-hooks.ts'
+import {
+  adminSection,
+  changed,
+  cursorIn,
+  fieldOf,
+  ownPages,
+  present,
+  rowOf,
+  sendSection,
+  timeOf,
+} from './section-hooks.ts'
 
 const section = adminSection('invitations')
 
@@ -23,7 +33,7 @@ export async function invitationPages(app: FastifyInstance): Promise<void> {
   async function page(request: FastifyRequest, reply: FastifyReply, state?: FormState) {
     const text = textsOf(request)
     const { after } = request.query as { after?: unknown }
-    const cursor = /^\d{1,15}$/.test(typedText(after)) ? Number(after) : 0
+    const cursor = cursorIn(after)
     await recordRead(request, null, 'invitations')
     const found = await listInvitations(app.database, { after: cursor, take: perPage + 1, now: app.clock.now() })
     const shown = found.slice(0, perPage)

@@ -9,6 +9,8 @@ import type { PageMenu } from '../../../pages/page-data.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { type TextName, textsOf } from '../../../pages/texts.ts'
 import { notFound, secondFactorRequired } from '../../../platform/errors.ts'
+import { typedText } from '../../../platform/http/fields.ts'
+import { withoutControls } from '../../../platform/http/formats.ts'
 import { isNavigation } from '../../../platform/http/navigation.ts'
 
 /** The sections of the admin pages, in the order of their menu. */
@@ -127,6 +129,12 @@ export const fieldOf = (facts: Partial<FormField> & { name: string; label: strin
   isReadOnly: false,
   ...facts,
 })
+
+/** A text of a query, as databases accept it. */
+export const queryText = (value: unknown): string => withoutControls(typedText(value)).trim().slice(0, 255)
+
+/** The id of the last record of the previous page; 0 for the first page. */
+export const cursorIn = (value: unknown): number => (/^\d{1,15}$/.test(typedText(value)) ? Number(value) : 0)
 
 /** A time after a text; null for none. */
 export const timeOf = (at: string | Date | null | undefined, text: TextName | null = null): Detail | null =>

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { visitOf } from '../../../auth/access/visit.ts'
+import { recordEvent } from '../../../identity/events.ts'
 import type { Detail } from '../../../pages/admin-page-data.ts'
 import { formRoute, pageRoute } from '../../../pages/form-page.ts'
 import { textsOf } from '../../../pages/texts.ts'
@@ -142,8 +143,14 @@ export async function deliveryPages(app: FastifyInstance): Promise<void> {
     summary: 'try a failed job again',
     description: 'The server runs it within seconds.',
     async send(request) {
-      const count = await retryFailed(app.database, { ids: [BigInt(request.params.id)] }, app.clock.now())
-      if (count === 0) throw notFound()
+      const { id } = request.params
+      const origin = adminOrigin(request)
+      const isDone = await databaseOf(visitOf(request)).transaction(async (tx) => {
+        if ((await retryFailed({ prisma: tx }, { ids: [BigInt(id)] }, origin.now)) === 0) return false
+        await recordEvent(tx, origin, { type: 'delivery_retried', userId: null, target: `job:${id}` })
+        return true
+      })
+      if (!isDone) throw notFound()
       return changed(section)
     },
   })

@@ -19,14 +19,14 @@ const maxTokens = 100
 export async function userBlocks(
   app: FastifyInstance,
   user: User,
-  { text, administrator }: { text: TextLookup; administrator: User },
+  { text, administrator, after }: { text: TextLookup; administrator: User; after: bigint },
 ): Promise<AdminBlock[]> {
   const now = app.clock.now()
   const path = userPath(user.id)
-  const [details, sessions, { tokens }] = await Promise.all([
+  const [details, sessions, { tokens, isLast }] = await Promise.all([
     userDetails(app, user, now),
     sessionsOf(app, user.id, now),
-    tokensOf(app, user.id, { after: 0n, limit: maxTokens, now }),
+    tokensOf(app, user.id, { after, limit: maxTokens, now }),
   ])
   const list = (
     name: string,
@@ -80,11 +80,14 @@ export async function userBlocks(
     ...list(
       'sessions',
       text('account.sessions'),
-      sessions.map(({ id, kind, user_agent, ip_address, last_seen_at }) => {
+      sessions.map(({ id, kind, user_agent, ip_address, last_seen_at, impersonated }) => {
         const title = translateBrowser(browserName(user_agent ?? ''), text) ?? text('account-sessions.unknown')
         return rowOf({
           title,
-          badges: kind === 'remembered' ? [text('account-sessions.remembered')] : [],
+          badges: present([
+            kind === 'remembered' && text('account-sessions.remembered'),
+            impersonated && text('admin.title'),
+          ]),
           details: present([ip_address, timeOf(last_seen_at, 'account-sessions.used')]),
           action: button('session', String(id), text('account-sessions.end'), title),
         })
@@ -106,6 +109,7 @@ export async function userBlocks(
           action: button('token', id, text('account-token-list.revoke'), name),
         }),
       ),
+      isLast ? null : `${path}?after=${tokens.at(-1)?.id}#tokens`,
     ),
     ...list(
       'passkeys',

@@ -19,7 +19,17 @@ import { adminOf } from '../api/still-administrator.ts'
 import { revokeSession, revokeToken } from '../credentials.ts'
 import { removeMember } from '../groups/groups.ts'
 import { beginImpersonation } from './impersonate.ts'
-import { adminSection, changed, fieldOf, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
+import {
+  adminSection,
+  changed,
+  cursorIn,
+  fieldOf,
+  ownPages,
+  present,
+  queryText,
+  rowOf,
+  sendSection,
+} from './section-hooks.ts'
 import { type ActionName, actionNames, actionsFor, userActions } from './user-actions.ts'
 import { userBlocks, userPath } from './user-blocks.ts'
 
@@ -63,11 +73,9 @@ export async function userPages(app: FastifyInstance): Promise<void> {
     description: 'Finds users, and lists them by id.',
     async page(request, reply) {
       const words = textsOf(request)
-      const [text, role, group] = [request.query.text, request.query.role, request.query.group].map((value) =>
-        typedText(value).trim().slice(0, 255),
-      )
+      const [text, role, group] = [request.query.text, request.query.role, request.query.group].map(queryText)
       const state = states.find((name) => name === request.query.state)
-      const after = /^\d{1,15}$/.test(typedText(request.query.after)) ? Number(request.query.after) : 0
+      const after = cursorIn(request.query.after)
       await recordRead(request, null, 'users')
       const filter = { ...(text && { text }), ...(role && { role }), ...(group && { group }), ...(state && { state }) }
       const found = await searchUsers(app.database, filter, { after, take: perPage + 1 })
@@ -112,13 +120,18 @@ export async function userPages(app: FastifyInstance): Promise<void> {
     operation: 'AdminUser',
     config: ownPages,
     params: UserParams,
+    query: Type.Object({ after: uncheckedText('The id of the last token of the previous page.') }),
     summary: 'a user',
     description: 'Shows a user with sessions, tokens, groups and recent events.',
     async page(request, reply) {
       const user = await requireTarget(request)
       await recordRead(request, user.id, 'user')
       const text = textsOf(request)
-      const blocks = await userBlocks(app, user, { text, administrator: requireUser(request) })
+      const blocks = await userBlocks(app, user, {
+        text,
+        administrator: requireUser(request),
+        after: BigInt(cursorIn(request.query.after)),
+      })
       return sendSection(reply, { title: user.name, back: { label: text('admin.users'), href: section }, blocks })
     },
   })
@@ -170,6 +183,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
     const user = await requireTarget(request)
     const { action } = request.params
     if (!actionsFor(user, requireUser(request), app.config.current()).includes(action)) throw notFound()
+    await recordRead(request, user.id, 'user')
     const text = textsOf(request)
     const { field, isDanger, needsReason = false } = userActions[action]
     const { value = action === 'role' ? user.role : '', reason } = (request.body ?? {}) as Record<string, unknown>
@@ -202,7 +216,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
       path: `${section}/:id/${name}/:record`,
       operation: `AdminUser${name}`,
       config: ownPages,
-      params: Type.Object({ ...UserParams.properties, record: Type.String({ pattern: '^[\\w.:-]{1,100}$' }) }),
+      params: Type.Object({ ...UserParams.properties, record: Type.String({ pattern: '^[\\w.:@+-]{1,100}$' }) }),
       summary: `end a ${name} of a user`,
       description: 'Revokes it.',
       async send(request) {

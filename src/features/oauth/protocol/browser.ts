@@ -41,13 +41,10 @@ export function requestFactsOf(raw: IncomingMessage): RequestFacts {
   return facts
 }
 
-/**
- * Returns the signed-in user of the browser, or null. An administrator who acts as a user signs in to no application: its
- * tokens would outlast that.
- */
+/** Returns the signed-in user of the browser, or null. */
 export function signedInOf(request: FastifyRequest): SignedIn | null {
   const row = request.session?.state?.row
-  if (!request.caller?.user || !row?.user || request.session.impersonation) return null
+  if (!request.caller?.user || !row?.user) return null
   const { at, methods } = request.session.proof ?? { at: row.createdAt, methods: [] }
   return { user: row.user, sessionId: row.publicId, rowId: row.id, since: Math.floor(at / 1000), methods }
 }

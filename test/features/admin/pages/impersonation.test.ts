@@ -1,9 +1,12 @@
 // engine: none
 import t, { type Test } from 'tap'
+import { mailedLink } from '../../../support/accounts.ts'
+import { adminCall, robotToken } from '../../../support/admin.ts'
 import { openAdminPages } from '../../../support/admin-pages.ts'
 import type { Settings } from '../../../support/app.ts'
 import { minute } from '../../../support/clock.ts'
-import { redirectOf } from '../../../support/plain.ts'
+import { request } from '../../../support/oauth.ts'
+import { nextAddress, redirectOf } from '../../../support/plain.ts'
 
 interface Described {
   security?: unknown[]
@@ -90,6 +93,47 @@ t.test('refuses every change that the API describes', async (t) => {
   t.ok(asked > 60, `${asked} routes`)
 })
 
+t.test('acts on no account through routes for guests', async (t) => {
+  const { svc, browser, ada, events } = await actAsAda(t, { app: { url: 'http://localhost:8000' } })
+  for (const path of ['/oauth/login', '/oauth/verify-email', '/oauth/link-provider']) {
+    const { body } = await browser.open(path)
+    t.notMatch(body, ada.email, path)
+  }
+  t.match((await browser.open('/oauth/login')).body, 'id="end-impersonation"', 'with the banner')
+  const _token = /name="_token" value="([^"]*)"/.exec((await browser.open('/account')).body)?.[1] ?? ''
+  t.equal((await browser.post('/oauth/language', { _token, language: 'de', return_to: '/' })).statusCode, 303)
+  t.equal((await svc.database.prisma.user.findUnique({ where: { id: BigInt(ada.id) } }))?.language, null)
+  await svc.database.prisma.user.update({ where: { id: BigInt(ada.id) }, data: { emailVerifiedAt: null } })
+  const hers = svc.browser()
+  await hers.signIn(ada.email)
+  await hers.post('/email/verification-notification')
+  const link = await mailedLink(svc, ada.email)
+  t.equal((await browser.browser.get(link)).statusCode, 401, 'a mailed link needs a session of the user')
+  const found = await svc.database.prisma.user.findUnique({ where: { id: BigInt(ada.id) } })
+  t.equal(found?.emailVerifiedAt, null)
+
+  const bob = await svc.createUser({ email: 'bob@example.com' })
+  await browser.send('/oauth/login', { email: bob.email, password: 'correct horse' })
+  t.equal(await browser.user(), bob.id)
+  const [login] = (await events('login')).filter(({ userId }) => userId === BigInt(bob.id))
+  t.equal(login?.actor, `user:${bob.id}`, 'the sign-in of another user is not that of the administrator')
+  t.equal((await events('impersonation_ended')).length, 1)
+})
+
+t.test('signs in to no application, without a loop', async (t) => {
+  const { browser } = await actAsAda(t)
+  let path: string | undefined = `/oauth/authorize?${new URLSearchParams(request('web'))}`
+  for (let hops = 0; path !== undefined && hops < 6; hops++) {
+    const answer = await browser.open(path)
+    if (answer.statusCode === 200) {
+      t.match(answer.body, 'name="password"', 'asks who signs in')
+      return
+    }
+    path = nextAddress(answer)?.replace('http://localhost:8000', '')
+  }
+  t.fail('no page')
+})
+
 t.test('tells other services and the events who acts', async (t) => {
   const apis = { wiki: { audience: 'https://wiki.example.com', scopes: ['orders:read'] } }
   const { svc, admin, browser, events } = await actAsAda(t, {
@@ -135,6 +179,22 @@ t.test('ends by itself, by the user, and with the rights of the administrator', 
   for (const end of [
     () => svc.database.prisma.user.update({ where: { id: BigInt(admin.user.id) }, data: { role: 'user' } }),
     () => svc.database.prisma.user.update({ where: { id: BigInt(admin.user.id) }, data: { disabledAt: new Date() } }),
+    async () => {
+      const body = { current_password: 'correct horse', password: 'violet engine on the hill' }
+      const changed = await admin.browser.put('/user/password', { ...body, password_confirmation: body.password })
+      t.equal(changed.statusCode, 200, changed.body)
+      t.equal(await browser.user(), null, 'after a new password of the administrator')
+      const back = {
+        current_password: body.password,
+        password: 'correct horse',
+        password_confirmation: 'correct horse',
+      }
+      t.equal((await admin.browser.put('/user/password', back)).statusCode, 200)
+    },
+    async () => {
+      const call = adminCall(svc, await robotToken(svc))
+      t.equal((await call('POST', `/users/${admin.user.id}/logout`, {})).statusCode, 200)
+    },
     async () => {
       const config = svc.config.current()
       svc.config.swap({ ...config, admin: { ...config.admin, impersonation: { roles: [], max: 60_000 } } })

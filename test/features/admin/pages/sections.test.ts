@@ -1,4 +1,3 @@
-// engine: none
 import t, { type Test } from 'tap'
 import { languages } from '../../../../src/platform/languages/languages.ts'
 import { openAdminPages } from '../../../support/admin-pages.ts'
@@ -78,7 +77,13 @@ t.test('shows events with their filters, and records following them once an hour
   const reads = (await events('admin_read')).length
   for (let at = 0; at < 3; at++) t.equal((await browser.open('/admin/events?follow=1')).statusCode, 200)
   t.equal((await events('admin_read')).length, reads)
-  t.match(await events('events_followed'), [{ repeats: 2, actor: `user:${admin.user.id}` }])
+  const followed = `/admin/events?follow=1&user_id=${admin.user.id}`
+  t.equal((await browser.open(followed)).statusCode, 200)
+  const [, next = ''] = /href="(\/admin\/events\?[^"]*before=[^"]*)"/.exec(all.body) ?? []
+  await browser.open(`${next || '/admin/events?before=x'}&follow=1`.replaceAll('&amp;', '&'))
+  t.equal((await events('admin_read')).length, reads + 1, 'an older page is not followed')
+  t.equal((await events('events_followed'))[1]?.userId, BigInt(admin.user.id), 'the trail names whose events')
+  t.match((await events('events_followed')).slice(0, 1), [{ repeats: 2, actor: `user:${admin.user.id}` }])
   for (const query of ['type=x', 'user_id=x', 'user_id=99999999999999999999', 'client_id=%00', 'before=x']) {
     t.equal((await browser.open(`/admin/events?${query}`)).statusCode, 200, query)
   }
@@ -120,7 +125,7 @@ t.test('tries a request under the rules of the guard', async (t) => {
 })
 
 t.test('creates signing keys, and tries failed deliveries again', async (t) => {
-  const { svc, browser } = await openAdminPages(t)
+  const { svc, admin, browser } = await openAdminPages(t)
   const { body } = await browser.open('/admin/keys')
   const token = /name="_token" value="([^"]*)"/.exec(body)?.[1] ?? ''
   const before = body.match(/<li/g)?.length ?? 0
@@ -137,7 +142,29 @@ t.test('creates signing keys, and tries failed deliveries again', async (t) => {
   const [, action = ''] = /action="(\/admin\/deliveries\/\d+\/retry)"/.exec(failed.body) ?? []
   t.strictSame(redirectOf(await browser.post(action, { _token: token })), [303, '/admin/deliveries?done=1'])
   t.equal((await browser.post(action, { _token: token })).statusCode, 404)
+  const retried = await svc.database.prisma.event.findMany({ where: { type: 'delivery_retried' } })
+  t.match(retried, [{ actor: `user:${admin.user.id}`, target: /^job:\d+$/ }])
   t.notMatch((await browser.open('/admin/deliveries')).body, '550 no such mailbox')
+})
+
+t.test('answers odd queries with a page', async (t) => {
+  const { browser } = await openAdminPages(t)
+  for (const query of [
+    'users?text=%00',
+    'users?role=a%00',
+    'users?group=%00',
+    'users?after=-1',
+    'events?client_id=%00',
+    'events?before=%00',
+    'groups?after=%00',
+    `groups?after=${'x'.repeat(500)}`,
+    'invitations?after=%00',
+    'clients?after=%00',
+    'configuration?key=%00&after=%00',
+    'deliveries?before=%00',
+  ]) {
+    t.equal((await browser.open(`/admin/${query}`)).statusCode, 200, query)
+  }
 })
 
 t.test('speaks every language', async (t) => {

@@ -1,4 +1,3 @@
-// engine: none
 import t from 'tap'
 import { openAdminPages } from '../../../support/admin-pages.ts'
 import { redirectOf } from '../../../support/plain.ts'
@@ -45,13 +44,13 @@ t.test('finds a user, shows the account, and changes it with a reason', async (t
 })
 
 t.test('ends a session, revokes a token and takes a user out of a group', async (t) => {
-  const { svc, browser } = await openAdminPages(t, { groups: { names: { staff: 'Everyone' } } })
+  const { svc, browser } = await openAdminPages(t, { groups: { names: { 'team@c++': 'Everyone' } } })
   const ada = await svc.createUser({ email: 'ada@example.com' })
   const bearer = await svc.createToken(ada)
   const hers = svc.browser()
   await hers.signIn(ada.email)
   const page = `/admin/users/${ada.id}`
-  t.strictSame(redirectOf(await browser.send(`${page}/add_group`, { value: 'staff' })), [303, `${page}?done=1`])
+  t.strictSame(redirectOf(await browser.send(`${page}/add_group`, { value: 'team@c++' })), [303, `${page}?done=1`])
   for (const kind of ['session', 'token', 'group']) {
     const { body } = await browser.open(page)
     const [, action = ''] = new RegExp(`action="(${page}/${kind}/[^"]+)"`).exec(body) ?? []
@@ -61,7 +60,17 @@ t.test('ends a session, revokes a token and takes a user out of a group', async 
   }
   t.equal((await hers.get('/api/user')).statusCode, 401)
   t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, 401)
-  t.notMatch((await browser.open(page)).body, 'staff')
+  t.notMatch((await browser.open(page)).body, 'team@c')
+})
+
+t.test('lists all tokens of a user in pages', async (t) => {
+  const { svc, browser } = await openAdminPages(t)
+  const ada = await svc.createUser({ email: 'ada@example.com' })
+  for (let at = 0; at < 101; at++) await svc.createToken(ada, { name: `token-${at}` })
+  const { body } = await browser.open(`/admin/users/${ada.id}`)
+  t.notMatch(body, 'token-100')
+  const [, next = ''] = /href="(\/admin\/users\/\d+\?after=\d+)#tokens"/.exec(body) ?? []
+  t.match((await browser.open(next)).body, 'token-100')
 })
 
 t.test('offers no action with which administrators lock themselves out', async (t) => {
