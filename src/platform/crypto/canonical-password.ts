@@ -13,6 +13,8 @@ export const canonicalPassword = (password: string): string => password.replaceA
  */
 export function formsOf(password: string): [canonical: string, ...others: string[]] {
   const canonical = canonicalPassword(password)
-  const others = [password, canonical.normalize('NFD')].filter((form) => form !== canonical)
+  const others = [password, canonical.normalize('NFD'), canonical.normalize('NFKC')].filter(
+    (form) => form !== canonical,
+  )
   return [canonical, ...new Set(others)]
 }

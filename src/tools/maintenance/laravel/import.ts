@@ -24,7 +24,7 @@ const userTypes = ['App\\Models\\User', 'App\\User', 'User', 'user', 'users']
 const clientBatch = 500
 
 /** Refuses a malformed URL. The error never repeats it, because it may contain a password. */
-function requireUrl(url: string): string {
+export function requireUrl(url: string): string {
   const isMariadb = /^(mariadb|mysql):$/.test(URL.parse(url)?.protocol ?? '')
   const isAmbiguous = !url.startsWith('file:') && /@/.test(url.replace(/^[^@]*@/, ''))
   if ((isDatabaseUrl(url) || isMariadb) && !isAmbiguous) {

@@ -9,6 +9,10 @@ const options = {
   ...reasonOption,
 } as const satisfies CommandOptions
 
+/** What all of them say, after what they read. */
+const common =
+  'Reports what it would do and what svc cannot take over, and writes only with --apply. Can be repeated: users with an account stay as they are. See docs/importing.md.'
+
 interface Source {
   name: string
   summary: string
@@ -23,28 +27,79 @@ const importFrom = ({ name, summary, reads, file, convert }: Source): Command =>
   command({
     name,
     summary,
-    details: `${reads}: names, addresses, password hashes, groups and disabled users. Reports what it would do and what svc cannot take over, and writes only with --apply. Can be repeated: users with an account stay as they are. Creates missing groups. Passwords keep working if the file has argon2, bcrypt, scrypt or PBKDF2 hashes. See docs/importing.md.`,
+    details: `${reads} ${common}`,
     arguments: [{ name: 'file', required: true, description: file }],
     options,
     run: async (context, { options: given, arguments: [path = ''] }) => {
-      const [{ importFile }, users] = await Promise.all([import('./run.ts'), convert()])
-      await importFile(context, path, given, users)
+      const [{ importConverted, readWith }, users] = await Promise.all([import('./run.ts'), convert()])
+      await importConverted(context, readWith(path, users), given)
     },
   })
 
-/** Commands that import users from a file of another server. */
+/** Commands that import users of another server. */
 export const userFileCommands = [
+  importFrom({
+    name: 'import:auth0',
+    summary: 'Import the users of an Auth0 export',
+    reads:
+      'Reads a user export (one JSON object per line), and the lines with bcrypt hashes that the support of Auth0 sends, in one file.',
+    file: 'The exported file, such as users.ndjson',
+    convert: async () => (await import('./auth0.ts')).auth0Users,
+  }),
   importFrom({
     name: 'import:authelia',
     summary: 'Import the users of an Authelia file',
-    reads: 'Reads users_database.yml',
+    reads: 'Reads users_database.yml: names, addresses, password hashes, groups and disabled users.',
     file: 'The file, such as users_database.yml',
     convert: async () => (await import('./authelia.ts')).autheliaUsers,
+  }),
+  command({
+    name: 'import:better-auth',
+    summary: 'Import the users of a better-auth application',
+    details: `Reads the tables user and account in one state of the database, also while the application runs: names, addresses, password hashes (scrypt) and banned users. Put a password into PGPASSWORD or MYSQL_PWD. ${common}`,
+    arguments: [
+      {
+        name: 'from',
+        required: true,
+        description: 'The database: file:<path>, postgresql://user@host:port/name or mariadb://user@host:port/name',
+      },
+    ],
+    options,
+    run: async (context, { options: given, arguments: [url = ''] }) => {
+      const { importBetterAuth } = await import('./run-better-auth.ts')
+      await importBetterAuth(context, url, given)
+    },
+  }),
+  command({
+    name: 'import:firebase',
+    summary: 'Import the users of Firebase Authentication',
+    details: `Reads the JSON of "firebase auth:export". Passwords keep working with the parameters of the project. ${common}`,
+    arguments: [{ name: 'file', required: true, description: 'The exported file, such as users.json' }],
+    options: {
+      'hash-config': {
+        value: 'file',
+        description: 'A file with hash_config of the console (Authentication, Users, Password hash parameters)',
+      },
+      ...options,
+    },
+    run: async (context, { options: { 'hash-config': config, ...given }, arguments: [path = ''] }) => {
+      const [{ importConverted, readWith }, { firebaseUsers, hashParameters }] = await Promise.all([
+        import('./run.ts'),
+        import('./firebase.ts'),
+      ])
+      const parameters = config === undefined ? null : readWith(config, hashParameters)
+      await importConverted(
+        context,
+        readWith(path, (text) => firebaseUsers(text, parameters)),
+        given,
+      )
+    },
   }),
   importFrom({
     name: 'import:keycloak',
     summary: 'Import the users of a realm export of Keycloak',
-    reads: 'Reads the JSON of "kc.sh export"',
+    reads:
+      'Reads the JSON of "kc.sh export": names, addresses, password hashes (argon2, PBKDF2), groups and disabled users.',
     file: 'The exported file, such as realm.json',
     convert: async () => (await import('./keycloak.ts')).keycloakUsers,
   }),

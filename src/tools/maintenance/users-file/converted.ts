@@ -1,3 +1,5 @@
+import { isMapping } from '../../../platform/config/walk.ts'
+
 /** A user of another server, as its file describes it. */
 export interface ConvertedUser {
   /** How the file names the user. */
@@ -26,3 +28,21 @@ export const textOf = (value: unknown): string | null =>
 /** The texts of a list. */
 export const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.flatMap((one) => textOf(one) ?? []) : []
+
+/** Reads JSON. Throws `FileError` for other text. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new FileError(`The file is not JSON: ${(error as Error).message}`)
+  }
+}
+
+/** Reads records: a JSON array, or one JSON object per line. Throws `FileError` with the expectation for another file. */
+export function recordsIn(text: string, expectation: string): Record<string, unknown>[] {
+  const isArray = text.trimStart().startsWith('[')
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const records: unknown = isArray ? jsonOf(text) : lines.map(jsonOf)
+  if (!Array.isArray(records) || records.length === 0 || !records.every(isMapping)) throw new FileError(expectation)
+  return records
+}

@@ -1,14 +1,9 @@
 import { isMapping } from '../../../platform/config/walk.ts'
-import { type ConvertedUser, FileError, textOf, textsOf } from './converted.ts'
+import { type ConvertedUser, FileError, jsonOf, textOf, textsOf } from './converted.ts'
 
 /** Reads the users of a realm export of Keycloak, also of its files with users only. Throws `FileError` for another file. */
 export function keycloakUsers(text: string): ConvertedUser[] {
-  let content: unknown
-  try {
-    content = JSON.parse(text)
-  } catch (error) {
-    throw new FileError(`The file is not JSON: ${(error as Error).message}`)
-  }
+  const content = jsonOf(text)
   const users = isMapping(content) ? content.users : undefined
   if (!Array.isArray(users))
     throw new FileError(

@@ -19,21 +19,19 @@ import { ImportReport } from '../laravel/report.ts'
 import { type ConvertedUser, FileError } from './converted.ts'
 
 /** Options of the commands. */
-interface Given {
+export interface Given {
   readonly apply?: true
   readonly json?: true
   readonly reason?: string
 }
 
-/** Reads the file, and creates its users with --apply. Otherwise only reports what it would do. */
-export async function importFile(
+/** Creates the users with --apply. Otherwise only reports what it would do. */
+export async function importConverted(
   context: CommandContext,
-  file: string,
+  found: readonly ConvertedUser[],
   given: Given,
-  convert: (text: string) => ConvertedUser[],
 ): Promise<void> {
   const { apply, json } = given
-  const found = read(file, convert)
   const report = new ImportReport(apply === true)
   const users = await usable(context, found, report)
   await keepTakenNames(context, users, found)
@@ -59,12 +57,13 @@ export async function importFile(
   printRows(context, report.lines, {
     json,
     columns: ['table', 'result', 'rows', 'reason', 'ids'],
-    empty: 'The file has no users.',
+    empty: 'There are no users.',
   })
   if (!apply && context.isTerminal && !json) context.print('Nothing was written. Repeat the command with --apply.')
 }
 
-function read(file: string, convert: (text: string) => ConvertedUser[]): ConvertedUser[] {
+/** Reads a file. Says what is wrong with it in terms of the command. */
+export function readWith<Read>(file: string, convert: (text: string) => Read): Read {
   try {
     return convert(readFileSync(file, 'utf8'))
   } catch (error) {
