@@ -21,6 +21,17 @@ export interface ImportedUser {
   /** In its stored form; derived without one. */
   username?: string | undefined
   attributes?: Attributes
+  /** Secret of an authenticator app in base32, which the user confirmed elsewhere. */
+  authenticator?: string
+  links?: readonly ImportedIdentity[]
+}
+
+/** An account of the user elsewhere, with which the user signs in. */
+export interface ImportedIdentity {
+  provider: string
+  issuer: string
+  /** The id of the user there. */
+  providerId: string
 }
 
 /** Returns until when an undo link may give each of these addresses back to its former user. */

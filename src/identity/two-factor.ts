@@ -52,6 +52,19 @@ export async function replaceTwoFactor(
   return count > 0
 }
 
+/** Stores a factor that the user confirmed at another server. */
+export async function storeConfirmedTwoFactor(
+  tx: Tx,
+  userId: number,
+  { secret, recoveryCodes }: { secret: string; recoveryCodes: string },
+  now: number,
+): Promise<void> {
+  await tx.user.update({
+    where: { id: BigInt(userId) },
+    data: { twoFactorSecret: secret, twoFactorRecoveryCodes: recoveryCodes, twoFactorConfirmedAt: new Date(now) },
+  })
+}
+
 /** Removes the second factor, or only an unconfirmed one from before `since`; false if there was none. */
 export async function clearTwoFactor(tx: Tx, userId: number, since?: Date): Promise<boolean> {
   const recent = since ? { OR: [{ twoFactorConfirmedAt: null }, { twoFactorConfirmedAt: { gte: since } }] } : {}

@@ -1,9 +1,13 @@
+import { SecondFactor } from '../../auth/sign-in/second-factor.ts'
 import { type EventContext, recordEvent } from '../../identity/events.ts'
 import { changeGroups } from '../../identity/groups.ts'
 import { heldAddresses, type ImportedUser, insertUsers, takenAddresses } from '../../identity/import.ts'
+import { storeConfirmedTwoFactor } from '../../identity/two-factor.ts'
 import { canonicalEmail } from '../../identity/user.ts'
+import type { Tx } from '../../platform/database/database.ts'
 import { isUniqueViolation } from '../../platform/database/unique.ts'
 import type { FieldErrors } from '../../platform/errors.ts'
+import { findImported, insertImported } from '../social/store.ts'
 import { type Admin, lockForAdmin } from './admin.ts'
 import { heldText } from './users.ts'
 
@@ -27,6 +31,29 @@ const batch = 200
 /** How often a batch is tried while other requests create its users. */
 const maxTries = 3
 
+/** Adds what belongs to a new user. A link that another user has stays there. */
+async function addCredentials(
+  admin: Admin,
+  tx: Tx,
+  origin: EventContext,
+  { userId, groups = [], authenticator, links = [] }: ImportedUser & { userId: number },
+): Promise<void> {
+  const add = { add: groups, source: 'import' } as const
+  if (groups.length > 0) await changeGroups(tx, admin.database, origin, admin.config.current(), userId, add)
+  if (authenticator !== undefined) {
+    const factor = new SecondFactor(admin.config, admin.database).kept(userId, authenticator, [])
+    await storeConfirmedTwoFactor(tx, userId, factor, origin.now)
+  }
+  const profile = { email: null, name: null, avatar: null, createdAt: null, updatedAt: null }
+  const wanted = links.map((link) => ({ ...link, ...profile, userId: BigInt(userId) }))
+  const found = wanted.length > 0 ? await findImported(tx, wanted) : []
+  await insertImported(
+    tx,
+    wanted.filter((_, at) => found[at] === 'new'),
+    origin,
+  )
+}
+
 /** Creates the users of a batch in one transaction, with an event for each. */
 async function importBatch(
   admin: Admin,
@@ -40,11 +67,9 @@ async function importBatch(
         const ids = await insertUsers(tx, users, origin.now)
         for (const userId of ids.values())
           await recordEvent(tx, origin, { type: 'user_created', userId, data: { imported: true } })
-        for (const { email, groups = [] } of users) {
-          const userId = ids.get(canonicalEmail(email))
-          const add = { add: groups, source: 'import' } as const
-          if (userId !== undefined && groups.length > 0)
-            await changeGroups(tx, admin.database, origin, admin.config.current(), userId, add)
+        for (const user of users) {
+          const userId = ids.get(canonicalEmail(user.email))
+          if (userId !== undefined) await addCredentials(admin, tx, origin, { ...user, userId })
         }
         return ids
       })

@@ -1,5 +1,6 @@
 import { isMapping } from '../../../platform/config/walk.ts'
 import { type ConvertedUser, FileError, recordsIn, textOf, textsOf } from './converted.ts'
+import { linksIn } from './links.ts'
 
 /** Connection of Auth0 with users of its own database. */
 const database = 'auth0|'
@@ -28,7 +29,6 @@ export function auth0Users(text: string): ConvertedUser[] {
     byId.set(id, { ...byId.get(id), ...record })
   }
   return [...byId].map(([key, user]) => {
-    const identities = (Array.isArray(user.identities) ? user.identities : []).filter(isMapping)
     const hash = textOf(user.passwordHash)
     const isOwn = key.startsWith(database)
     return {
@@ -37,12 +37,10 @@ export function auth0Users(text: string): ConvertedUser[] {
       name: textOf(user.name) ?? textOf(user.nickname) ?? textOf(user.email) ?? key,
       passwordHash: hash,
       groups: [],
-      ...{ verified: user.email_verified === true, disabled: user.blocked === true },
+      ...{ verified: user.email_verified === true, disabled: user.blocked === true, authenticator: null },
+      links: linksIn(user.identities, { provider: 'provider', id: 'user_id' }).filter(({ given }) => given !== 'auth0'),
       left: [
         ...(isOwn && hash === null ? ['the password: Auth0 exports hashes only on request; send a reset link'] : []),
-        ...(identities.some(({ isSocial, provider }) => isSocial === true || provider !== 'auth0')
-          ? ['links to identity providers, which the user must link again']
-          : []),
         ...(textsOf(user.multifactor).length > 0 ? ['second factors, which the user must set up again'] : []),
         ...(isMapping(user.app_metadata) && Object.keys(user.app_metadata).length > 0 ? ['app_metadata'] : []),
         ...(isMapping(user.user_metadata) && Object.keys(user.user_metadata).length > 0 ? ['user_metadata'] : []),

@@ -22,7 +22,7 @@ export function autheliaUsers(text: string): ConvertedUser[] {
       passwordHash: hash?.replace(/^\{(?:CRYPT|ARGON2)\}/i, '') ?? null,
       groups: textsOf(user.groups),
       // Authelia trusts the addresses of its file.
-      ...{ verified: true, disabled: user.disabled === true },
+      ...{ verified: true, disabled: user.disabled === true, authenticator: null, links: [] },
       left: [],
     }
   })

@@ -1,5 +1,6 @@
 import type { ForeignSource, SourceRow } from '../laravel/source/source.ts'
 import { type ConvertedUser, FileError, textOf } from './converted.ts'
+import { linksIn } from './links.ts'
 
 const perPage = 500
 
@@ -40,7 +41,7 @@ function hashOf(stored: string): string {
 export async function betterAuthUsers(source: ForeignSource): Promise<ConvertedUser[]> {
   const names = ['id', 'name', 'email', 'emailVerified', 'username', 'role', 'banned', 'twoFactorEnabled']
   const columns = await columnsIn(source, 'user', names)
-  const accounts = await columnsIn(source, 'account', ['id', 'userId', 'providerId', 'password'])
+  const accounts = await columnsIn(source, 'account', ['id', 'userId', 'providerId', 'accountId', 'password'])
   if (!columns.id || !columns.email || !accounts.userId || !accounts.providerId) {
     throw new FileError('The database has no tables "user" and "account" of better-auth.')
   }
@@ -68,11 +69,9 @@ function converted(row: SourceRow, accounts: readonly SourceRow[]): ConvertedUse
     ...{ key, email: textOf(row.email), name: textOf(row.name) ?? key, username: textOf(row.username) },
     ...{ givenName: null, familyName: null, groups: [] },
     passwordHash: password === null ? null : hashOf(password),
-    ...{ verified: isTrue(row.emailVerified), disabled: isTrue(row.banned) },
+    ...{ verified: isTrue(row.emailVerified), disabled: isTrue(row.banned), authenticator: null },
+    links: linksIn(accounts, { provider: 'providerId', id: 'accountId' }).filter(({ given }) => given !== 'credential'),
     left: [
-      ...(accounts.some(({ providerId }) => providerId !== 'credential')
-        ? ['links to identity providers, which the user must link again']
-        : []),
       ...(isTrue(row.twoFactorEnabled) ? ['the second factor, which the user must set up again'] : []),
       ...(textOf(row.role) === null || row.role === 'user'
         ? []

@@ -78,7 +78,7 @@ export const userFileCommands = [
     options: {
       'hash-config': {
         value: 'file',
-        description: 'A file with hash_config of the console (Authentication, Users, Password hash parameters)',
+        description: 'The file with hash_config of the console (Authentication, Users, Password hash parameters)',
       },
       ...options,
     },
@@ -95,12 +95,32 @@ export const userFileCommands = [
       )
     },
   }),
-  importFrom({
+  command({
     name: 'import:keycloak',
-    summary: 'Import the users of a realm export of Keycloak',
-    reads:
-      'Reads the JSON of "kc.sh export": names, addresses, password hashes (argon2, PBKDF2), groups and disabled users.',
-    file: 'The exported file, such as realm.json',
-    convert: async () => (await import('./keycloak.ts')).keycloakUsers,
+    summary: 'Import the users of a realm export of Keycloak, or print its clients',
+    details: `Reads the JSON of "kc.sh export": names, addresses, password hashes (argon2, PBKDF2), authenticator apps, groups, links to identity providers and disabled users. With --clients, prints the clients for the configuration instead. ${common}`,
+    arguments: [{ name: 'file', required: true, description: 'The exported file, such as realm.json' }],
+    options: {
+      clients: { description: 'Print the clients as a fragment of the configuration, and import nothing' },
+      'roles-as-groups': { description: 'Add users to a group for each of their realm roles' },
+      ...options,
+    },
+    run: async (
+      context,
+      { options: { clients, 'roles-as-groups': rolesAsGroups = false, ...given }, arguments: words },
+    ) => {
+      const [path = ''] = words
+      const { importConverted, readWith } = await import('./run.ts')
+      if (clients) {
+        const { keycloakClients } = await import('./keycloak-clients.ts')
+        return context.print(readWith(path, keycloakClients))
+      }
+      const { keycloakUsers } = await import('./keycloak.ts')
+      await importConverted(
+        context,
+        readWith(path, (text) => keycloakUsers(text, { rolesAsGroups })),
+        given,
+      )
+    },
   }),
 ]

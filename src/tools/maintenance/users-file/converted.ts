@@ -14,8 +14,21 @@ export interface ConvertedUser {
   groups: string[]
   verified: boolean
   disabled: boolean
+  /** Secret of the authenticator app in base32, or null without one that svc supports: SHA-1, six digits, 30 seconds. */
+  authenticator: string | null
+  links: readonly IdentityLink[]
   /** What svc cannot take over, and why. */
   left: string[]
+}
+
+/** An account at an identity provider. */
+export interface IdentityLink {
+  /** Name of the provider at svc; null if it gives svc another id of the user. */
+  provider: string | null
+  /** Its name at the other server. */
+  given: string
+  /** The id of the user there. */
+  id: string
 }
 
 /** The file is not what the command expects. */

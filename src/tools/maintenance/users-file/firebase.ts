@@ -1,5 +1,6 @@
 import { isMapping } from '../../../platform/config/walk.ts'
 import { type ConvertedUser, FileError, jsonOf, textOf } from './converted.ts'
+import { linksIn } from './links.ts'
 
 /** Parameters of the hashes of a project, in base64 without padding. */
 interface HashParameters {
@@ -41,18 +42,17 @@ export function firebaseUsers(text: string, parameters: HashParameters | null): 
   }
   return users.filter(isMapping).map((user, at) => {
     const key = textOf(user.localId) ?? `users[${at}]`
-    const providers = (Array.isArray(user.providerUserInfo) ? user.providerUserInfo : []).filter(isMapping)
     const [hash, salt] = [textOf(user.passwordHash), textOf(user.salt)]
     return {
       ...{ key, email: textOf(user.email), username: null, givenName: null, familyName: null },
       name: textOf(user.displayName) ?? textOf(user.email) ?? key,
       passwordHash: hash === null || salt === null ? null : hashOf(hash, salt, parameters),
       groups: [],
-      ...{ verified: user.emailVerified === true, disabled: user.disabled === true },
+      ...{ verified: user.emailVerified === true, disabled: user.disabled === true, authenticator: null },
+      links: linksIn(user.providerUserInfo, { provider: 'providerId', id: 'rawId' }).filter(
+        ({ given }) => !['password', 'phone'].includes(given),
+      ),
       left: [
-        ...(providers.some(({ providerId }) => !['password', 'phone'].includes(String(providerId)))
-          ? ['links to identity providers, which the user must link again']
-          : []),
         ...(textOf(user.phoneNumber) === null ? [] : ['the telephone number']),
         ...(user.mfaInfo === undefined ? [] : ['second factors, which the user must set up again']),
         ...(textOf(user.customAttributes) === null ? [] : ['custom claims']),

@@ -1,8 +1,10 @@
+import { ScureBase32Plugin } from 'otplib'
 import { isMapping } from '../../../platform/config/walk.ts'
 import { type ConvertedUser, FileError, jsonOf, textOf, textsOf } from './converted.ts'
+import { linksIn } from './links.ts'
 
 /** Reads the users of a realm export of Keycloak, also of its files with users only. Throws `FileError` for another file. */
-export function keycloakUsers(text: string): ConvertedUser[] {
+export function keycloakUsers(text: string, { rolesAsGroups = false } = {}): ConvertedUser[] {
   const content = jsonOf(text)
   const users = isMapping(content) ? content.users : undefined
   if (!Array.isArray(users))
@@ -14,26 +16,48 @@ export function keycloakUsers(text: string): ConvertedUser[] {
     const password = credentials.find(({ type }) => type === 'password')
     const [givenName, familyName] = [textOf(user.firstName), textOf(user.lastName)]
     const key = textOf(user.username) ?? `users[${at}]`
+    const apps = credentials.filter(({ type }) => type === 'otp').map(authenticatorOf)
+    const authenticator = apps.length === 1 ? (apps[0] ?? null) : null
+    const roles = textsOf(user.realmRoles).filter((role) => !standardRole.test(role))
     const own = (type: string) => credentials.some((one) => one.type === type)
     return {
       ...{ key, email: textOf(user.email), username: textOf(user.username), givenName, familyName },
       name: [givenName, familyName].filter((part) => part !== null).join(' ') || key,
       passwordHash: password ? hashOf(password) : null,
-      groups: textsOf(user.groups).map((path) => path.replace(/^\/+/, '').replaceAll('/', '.')),
+      groups: [
+        ...textsOf(user.groups).map((path) => path.replace(/^\/+/, '').replaceAll('/', '.')),
+        ...(rolesAsGroups ? roles : []),
+      ],
+      authenticator,
+      links: linksIn(user.federatedIdentities, { provider: 'identityProvider', id: 'userId' }),
       ...{ verified: user.emailVerified === true, disabled: user.enabled === false },
       left: [
-        ...(own('otp') ? ['the authenticator app, which the user must set up again'] : []),
+        ...(own('otp') && authenticator === null
+          ? ['authenticator apps: svc has one, with SHA-1, six digits and 30 seconds; the user must set it up again']
+          : []),
         ...(own('webauthn') || own('webauthn-passwordless') ? ['passkeys, which the user must add again'] : []),
-        ...(textsOf(user.realmRoles).some((role) => !/^(default-roles-|offline_access$|uma_authorization$)/.test(role))
-          ? ['realm roles; svc has one role for each user (user:update --role)']
+        ...(roles.length > 0 && !rolesAsGroups
+          ? ['realm roles; svc has one role for each user (user:update --role), or see --roles-as-groups']
           : []),
         ...(isMapping(user.clientRoles) ? ['client roles'] : []),
-        ...(Array.isArray(user.federatedIdentities) && user.federatedIdentities.length > 0
-          ? ['links to identity providers, which the user must link again']
-          : []),
       ],
     }
   })
+}
+
+/** Realm roles that every user has. */
+const standardRole = /^(default-roles-|offline_access$|uma_authorization$)/
+
+/** The secret of an authenticator app in base32; null for parameters that svc does not have. The characters are the key, unless they are base32. */
+function authenticatorOf({ secretData, credentialData }: Record<string, unknown>): string | null {
+  const [{ value }, { subType, digits, period, algorithm, secretEncoding }] = [
+    parsed(secretData),
+    parsed(credentialData),
+  ]
+  const isUsual = subType === 'totp' && digits === 6 && period === 30 && algorithm === 'HmacSHA1'
+  const text = textOf(value)
+  if (!isUsual || text === null) return null
+  return secretEncoding === 'BASE32' ? text : new ScureBase32Plugin().encode(Buffer.from(text), { padding: false })
 }
 
 const unpadded = (base64: string): string => base64.replace(/=+$/, '')

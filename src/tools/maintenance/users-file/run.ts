@@ -4,12 +4,15 @@ import { originOf } from '../../../contract/command-origin.ts'
 import { printRows } from '../../../contract/command-output.ts'
 import { createGroup, unknownGroups } from '../../../features/admin/groups/groups.ts'
 import { type ImportLine, importUsers } from '../../../features/admin/import.ts'
+import { findProvider } from '../../../features/social/providers/provider.ts'
 import { newAttributes } from '../../../identity/attributes.ts'
 import { maxGroups } from '../../../identity/groups.ts'
-import { takenAddresses } from '../../../identity/import.ts'
+import { type ImportedIdentity, takenAddresses } from '../../../identity/import.ts'
+
 import { canonicalEmail } from '../../../identity/user.ts'
 import { requireUsername, usedUsernames } from '../../../identity/username.ts'
 import { legacyHashes } from '../../../identity/users.ts'
+import type { Config } from '../../../platform/config/schema.ts'
 import { isGroupName } from '../../../platform/config/sections/groups.ts'
 import { importedHash } from '../../../platform/crypto/imported-hash.ts'
 import { admitCost, legacyCostsOf, tooManyCosts } from '../../../platform/crypto/stored-password.ts'
@@ -101,17 +104,39 @@ async function usable(
     if (fitting.length < new Set(groups).size)
       given.left.push('groups whose name has other characters, or that are too many')
     const username = usernameOf(given)
+    const { authenticator } = given
+    const isUsable = authenticator !== null && /^[A-Z2-7]{16,104}$/.test(authenticator)
+    if (authenticator !== null && !isUsable) given.left.push('an authenticator app whose secret is not base32')
     lines.push({
       line: at + 1,
       user: {
         ...{ email, name: isName(name) ? name.slice(0, 255) : email, password: hash?.hash ?? null, role },
         ...{ groups: fitting, verified: given.verified, disabled: given.disabled },
         ...(username === undefined ? {} : { username }),
+        ...(isUsable ? { authenticator } : {}),
+        links: linksOf(config.current(), given),
         attributes: newAttributes({ given_name: given.givenName, family_name: given.familyName }),
       },
     })
   }
   return lines
+}
+
+/** The links to providers of the configuration. Notes the others. */
+function linksOf(config: Config, { links, left }: ConvertedUser): ImportedIdentity[] {
+  return links.flatMap(({ provider, given, id }) => {
+    const found = provider === null ? null : findProvider(config, provider)
+    if (provider !== null && found && id.length <= 255 && isName(id)) {
+      return { provider, issuer: found.issuer, providerId: id }
+    }
+    const name = /^[\w.-]{1,40}$/.test(given) ? given : 'another provider'
+    left.push(
+      provider === null
+        ? `a link to ${name}, which gives svc another id of the user`
+        : `a link to ${name}, because the configuration has no provider social.${/^[\w-]{1,40}$/.test(provider) ? provider : '…'}`,
+    )
+    return []
+  })
 }
 
 /** Leaves out usernames that other users have or had. A user who was imported before keeps the own one. */

@@ -2,10 +2,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { hashPassword } from '../../../../src/platform/crypto/password.ts'
-import { buildTestApp } from '../../../support/app.ts'
+import { buildTestApp, testConfig } from '../../../support/app.ts'
 import { runCommandOn } from '../../../support/command.ts'
 import { temporaryDirectory } from '../../../support/process.ts'
+import { codeAt } from '../../../support/totp.ts'
 
 /** Exported from Keycloak 26.4.0 with `kc.sh export`. */
 const realm = join(import.meta.dirname, 'keycloak-acme.json')
@@ -48,6 +50,129 @@ t.test('imports a realm of Keycloak: passwords, groups and names', async (t) => 
     { reason: 'svc needs an email address' },
     { table: 'users', result: 'already there', rows: 2 },
   ])
+})
+
+/** A realm in the format of an export, with what the real one above does not have. */
+const more = {
+  realm: 'acme',
+  users: [
+    {
+      ...{ username: 'cleo', email: 'cleo@example.com', emailVerified: true, enabled: true },
+      credentials: [
+        {
+          type: 'otp',
+          secretData: JSON.stringify({ value: 'nKxPzVdF3mQwRt7uYb2c' }),
+          credentialData: JSON.stringify({ subType: 'totp', digits: 6, counter: 0, period: 30, algorithm: 'HmacSHA1' }),
+        },
+      ],
+      federatedIdentities: [
+        { identityProvider: 'google', userId: '117', userName: 'cleo' },
+        { identityProvider: 'microsoft', userId: '5', userName: 'cleo' },
+        { identityProvider: 'ldap-x', userId: '6', userName: 'cleo' },
+      ],
+      realmRoles: ['default-roles-acme', 'auditor'],
+    },
+    {
+      ...{ username: 'dora', email: 'dora@example.com', enabled: true },
+      credentials: [
+        {
+          type: 'otp',
+          secretData: JSON.stringify({ value: 'JBSWY3DPEHPK3PXP' }),
+          credentialData: JSON.stringify({ subType: 'totp', digits: 8, period: 30, algorithm: 'HmacSHA256' }),
+        },
+      ],
+    },
+  ],
+  clients: [
+    { clientId: 'account', enabled: true },
+    {
+      ...{ clientId: 'shop', name: 'The Shop', enabled: true, protocol: 'openid-connect', publicClient: false },
+      ...{
+        secret: 'kc-secret',
+        standardFlowEnabled: true,
+        serviceAccountsEnabled: true,
+        rootUrl: 'https://shop.example',
+      },
+      redirectUris: ['/callback', 'https://shop.example/*'],
+      attributes: {
+        'post.logout.redirect.uris': 'https://shop.example/bye##+',
+        'backchannel.logout.url': 'https://shop.example/backchannel',
+      },
+    },
+    {
+      clientId: 'spa',
+      enabled: true,
+      publicClient: true,
+      standardFlowEnabled: true,
+      redirectUris: ['https://spa.example/cb'],
+    },
+    { clientId: 'masked', enabled: true, secret: '**********', serviceAccountsEnabled: true },
+    { clientId: 'saml', enabled: true, protocol: 'saml' },
+    { clientId: 'old', enabled: false },
+    { clientId: 'api', enabled: true, bearerOnly: true },
+  ],
+}
+
+t.test('imports authenticator apps, links and roles of Keycloak', async (t) => {
+  const social = { google: { client_id: 'svc', client_secret: 'secret' } }
+  const svc = await buildTestApp(t, { settings: { social } })
+  const file = join(temporaryDirectory(t), 'realm.json')
+  writeFileSync(file, JSON.stringify(more))
+  const lines = await runCommandOn(svc, 'import:keycloak', file, '--apply', '--roles-as-groups')
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { table: 'groups', result: 'imported', rows: 1 },
+      { table: 'users', result: 'imported', rows: 2 },
+      { reason: 'a link to microsoft, which gives svc another id of the user', ids: ['cleo'] },
+      { reason: 'a link to ldap-x, because the configuration has no provider social.ldap-x', ids: ['cleo'] },
+      { reason: /^authenticator apps: svc has one/, ids: ['dora'] },
+    ],
+  )
+  const [cleo, dora] = await svc.database.prisma.user.findMany({ orderBy: { id: 'asc' } })
+  t.match(cleo, { groups: '["auditor"]', twoFactorConfirmedAt: Date })
+  t.equal(dora?.twoFactorConfirmedAt, null)
+  t.notMatch(cleo?.twoFactorSecret, 'NZFXQ', 'the secret is encrypted')
+  const links = await svc.database.prisma.socialAccount.findMany()
+  t.match(links, [{ provider: 'google', issuer: 'https://accounts.google.com', providerId: '117', userId: cleo?.id }])
+  const hash = hashPassword('correct horse')
+  await svc.database.prisma.user.update({ where: { id: cleo?.id ?? 0n }, data: { password: hash } })
+  const secret = 'NZFXQUD2KZSEMM3NKF3VE5BXOVMWEMTD'
+  const code = codeAt(secret, svc.clock.now())
+  const body = { email: 'cleo@example.com', password: 'correct horse', device_name: 'phone' }
+  t.equal((await svc.bearer(null, 'POST', '/svc/token', { ...body, code })).statusCode, 200, 'the code of the app')
+})
+
+t.test('prints the clients of Keycloak for the configuration', async (t) => {
+  const svc = await buildTestApp(t)
+  const file = join(temporaryDirectory(t), 'realm.json')
+  writeFileSync(file, JSON.stringify(more))
+  const text = (await runCommandOn(svc, 'import:keycloak', file, '--clients')).join('\n')
+  const { clients } = parse(text)
+  t.match(clients, [
+    {
+      ...{ client_id: 'shop', name: 'The Shop', type: 'confidential', secret_hash: /^[\w$:.+/=-]{40,}$/ },
+      redirect_uris: ['https://shop.example/callback'],
+      post_logout_redirect_uris: ['https://shop.example/bye'],
+      backchannel_logout_uri: 'https://shop.example/backchannel',
+      grants: ['authorization_code', 'refresh_token', 'client_credentials'],
+    },
+    { client_id: 'spa', type: 'public', grants: ['authorization_code', 'refresh_token'] },
+    { client_id: 'masked', grants: ['client_credentials'] },
+  ])
+  for (const words of [
+    /# svc needs exact redirect URIs[\s\S]*https:\/\/shop\.example\/\*/,
+    /# The export has no secret/,
+    /saml: svc does not speak saml/,
+    /old: it is disabled/,
+    /api: it has no flow that svc supports/,
+  ]) {
+    t.match(text, words)
+  }
+  t.notMatch(text, 'kc-secret')
+  const config = testConfig({ clients: clients.slice(0, 2) })
+  t.equal(config.current().clients.length, 2, 'the configuration accepts them')
+  t.equal(await svc.database.prisma.user.count(), 0)
 })
 
 t.test('imports the users file of Authelia', async (t) => {
