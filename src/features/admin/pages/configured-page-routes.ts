@@ -27,7 +27,16 @@ const recentFailures = 200
 /** Values on one page of the configuration. */
 const valuesPerPage = 100
 
-const shownValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+/** A value as people read it. */
+function shownValue(value: unknown): string {
+  if (typeof value === 'string') return value
+  const isList = Array.isArray(value) && value.every((one) => typeof one === 'string')
+  return isList ? value.join(', ') : JSON.stringify(value)
+}
+
+/** Whether a setting was left as it is. */
+const isUnset = (value: unknown): boolean =>
+  value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
 
 /** What the configuration declares: clients, providers and all its values. Only the file can change them. */
 export async function configuredPages(app: FastifyInstance, section: SectionName): Promise<void> {
@@ -89,7 +98,9 @@ function clientPages(app: FastifyInstance): void {
       const text = textsOf(request)
       const client = await findClient(app, request.params.client_id)
       if (!client) throw notFound('Client not found.')
-      const facts = Object.entries(client).map(([key, value]) => ({ label: key, value: shownValue(value ?? null) }))
+      const facts = Object.entries(client)
+        .filter(([, value]) => !isUnset(value))
+        .map(([key, value]) => ({ label: key, value: shownValue(value) }))
       const [at] = await lastEvent(client.client_id)
       const rest: AdminBlock[] = at ? [{ kind: 'facts', facts: [{ label: text('account.activity'), value: at }] }] : []
       return sendSection(reply, {

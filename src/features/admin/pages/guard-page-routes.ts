@@ -18,7 +18,7 @@ const section = adminSection('guard')
 const titleOf = (rule: Rule, at: number): string => rule.name ?? `guard.rules[${at}]`
 
 /** The settings of a rule that differ from the defaults, as in the file. */
-function detailsOf({ name: _, place, ...settings }: Rule): string[] {
+function detailsOf({ name: _, access: __, place, ...settings }: Rule): string[] {
   const isSet = (value: unknown) => value !== null && value !== false
   const texts = Object.entries(settings)
     .filter(([, value]) => isSet(value))
