@@ -172,7 +172,7 @@ const maxKinds = 20
 /** Returns one stored hash per legacy algorithm and parameter set. */
 export async function legacyHashes({ prisma }: Database): Promise<string[]> {
   const isHash = {
-    OR: ['$2', '$argon2', '$scrypt', '$pbkdf2'].map((startsWith) => ({ password: { startsWith } })),
+    OR: ['$2', '$argon2', '$scrypt', '$pbkdf2', '$fbscrypt'].map((startsWith) => ({ password: { startsWith } })),
   }
   const found: string[] = []
   const known = [currentHashes]
@@ -188,7 +188,7 @@ export async function legacyHashes({ prisma }: Database): Promise<string[]> {
 
 /** Prefix that identifies algorithm and parameters; the whole text if the format is unknown. */
 const prefixOf = (stored: string): string =>
-  /^\$2[abxy]\$\d\d\$|^\$(?:argon2id?|scrypt|pbkdf2-sha\d+)\$(?:v=\d+\$)?[^$]+\$/.exec(stored)?.[0] ?? stored
+  /^\$2[abxy]\$\d\d\$|^\$(?:argon2id?|scrypt|pbkdf2-sha\d+|fbscrypt)\$(?:v=\d+\$)?[^$]+\$/.exec(stored)?.[0] ?? stored
 
 /** A stored hash, its replacement, and the session fingerprints of both. */
 interface HashReplacement {

@@ -28,8 +28,8 @@ const slices: Readonly<Record<string, Slice>> = {
   'decision-hooks': { words: /decision-hooks|\bhooks\.before|config\/sections\/hooks/, max: maxFiles },
   'decision-log': { words: /decision-log|decisionLog|audit\.decisions/, max: maxFiles },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
-  // SCIM changes addresses too.
-  'email-change': { max: 15 },
+  // SCIM changes addresses too, and signals tell other services of an undone change.
+  'email-change': { max: 16 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },

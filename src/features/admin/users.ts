@@ -100,6 +100,7 @@ export function changeUser(
       await notify(admin, tx, origin, before, 'email_changed', { newEmail: updated.email })
     }
     if (changes.resetTwoFactor && before.two_factor_enabled) {
+      await recordEvent(tx, origin, { type: 'two_factor_disabled', userId })
       await notify(admin, tx, origin, updated, 'two_factor_reset')
     }
     if (changes.disabled) await accountsOf(admin).revokeAccess(tx, userId)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { deriveCipher } from '../../platform/crypto/keys.ts'
 import { kindOf, type SignalJob } from './queue.ts'
 import type { Stream } from './signals.ts'
-import { deleteJobs, oldestJobs } from './store.ts'
+import { deleteJobs, oldestJobs, settleJobs } from './store.ts'
 import { signalToken } from './token.ts'
 
 /** Tokens in one response. */
@@ -43,6 +43,7 @@ export async function poll(app: FastifyInstance, name: string, stream: Stream, a
   waiting.set(app, others)
   if (others.has(name)) return first
   others.add(name)
+  app.log.debug({ stream: name }, 'signals wait for an event')
   try {
     for (let waited = 0; waited < patience && !asked.signal.aborted; waited += interval) {
       await sleep(interval, undefined, { signal: asked.signal }).catch(() => undefined)
@@ -52,6 +53,7 @@ export async function poll(app: FastifyInstance, name: string, stream: Stream, a
     return first
   } finally {
     others.delete(name)
+    app.log.debug({ stream: name }, 'signals no longer wait')
   }
 }
 
@@ -63,14 +65,23 @@ async function next(app: FastifyInstance, name: string, stream: Stream, max: num
   const lost: bigint[] = []
   for (const { id, payload } of rows.slice(0, max)) {
     const text = cipher.decrypt(payload, kind)
+    if (text === null) {
+      // Another replica may have a newer app.secret.
+      app.log.error({ stream: name, job: String(id) }, 'a signal cannot be decrypted with app.secret')
+      continue
+    }
     // Sound: decryption under the kind succeeds only for jobs of the queue.
-    const job = text === null ? null : (JSON.parse(text) as SignalJob)
-    const jti = job === null ? '' : tokenId(id, job)
-    const token = job && (await signalToken(app, [name, stream], { ...job, id: jti }))
+    const job = JSON.parse(text) as SignalJob
+    const jti = tokenId(id, job)
+    const token = await signalToken(app, [name, stream], { ...job, id: jti })
     if (token) sets[jti] = token
     else lost.push(id)
   }
   await deleteJobs(app.database, kind, lost)
+  await settleJobs(
+    app.database,
+    rows.map(({ id }) => id),
+  )
   return { sets, moreAvailable: rows.length > max }
 }
 

@@ -17,6 +17,9 @@ export const signalKinds = 'signals:'
 /** Kind of the jobs of a stream. */
 export const kindOf = (stream: string): string => signalKinds + stream
 
+/** When a signal to poll is due, in Unix milliseconds. */
+export const never = Date.UTC(9999, 0)
+
 /** Queues the signals about each event for every stream that wants them. */
 export class SignalQueue implements EventSubscriber {
   readonly #config: CurrentConfig
@@ -33,7 +36,9 @@ export class SignalQueue implements EventSubscriber {
       const kind = kindOf(name)
       for (const signal of signalsOf(type, stream)) {
         const job: SignalJob = { id: randomId(), event: id.toString(), signal }
-        await this.#outbox.add(tx, kind, job, { orderKey: `${kind}:${userId}` })
+        // A signal to poll is never due, so that it does not slow down the search for work.
+        const timing = stream.push ? { orderKey: `${kind}:${userId}` } : { at: never }
+        await this.#outbox.add(tx, kind, job, timing)
       }
     }
   }

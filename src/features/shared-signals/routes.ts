@@ -6,7 +6,7 @@ import { randomId } from '../../platform/crypto/random.ts'
 import { forbidden, notFound, validationFailed } from '../../platform/errors.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { maxTokens, poll } from './poll.ts'
-import { kindOf, type SignalJob } from './queue.ts'
+import { kindOf, never, type SignalJob } from './queue.ts'
 import { type Stream, signalTypes } from './signals.ts'
 
 const pushMethod = 'urn:ietf:rfc:8935'
@@ -100,11 +100,13 @@ const sharedSignals: FastifyPluginAsyncTypebox = async (app) => {
     '/ssf/verify',
     { config: clients.config, schema: { ...clients.schema, body: VerifyBody } },
     async (request, reply) => {
-      const [name] = ownStream(request, request.body.stream_id)
+      const [name, { push }] = ownStream(request, request.body.stream_id)
       const job: SignalJob = { id: randomId(), state: request.body.state ?? null }
       // A receiver that asks again and again gets one token.
       const mergeKey = `${kindOf(name)}:verification`
-      await app.database.transaction((tx) => app.outbox.add(tx, kindOf(name), job, { mergeKey }))
+      await app.database.transaction((tx) =>
+        app.outbox.add(tx, kindOf(name), job, { mergeKey, ...(push ? {} : { at: never }) }),
+      )
       return reply.code(204).send(null)
     },
   )
@@ -115,7 +117,7 @@ const sharedSignals: FastifyPluginAsyncTypebox = async (app) => {
       config: clients.config,
       schema: { ...clients.schema, params: Type.Object({ stream: Type.String() }), body: PollBody },
     },
-    async (request) => {
+    async (request, reply) => {
       const [name, stream] = ownStream(request, request.params.stream)
       if (stream.push) throw validationFailed({ stream: ['svc pushes the signals of this stream.'] })
       const { maxEvents = maxTokens, returnImmediately = false, ack = [], setErrs = {} } = request.body
@@ -123,7 +125,7 @@ const sharedSignals: FastifyPluginAsyncTypebox = async (app) => {
         request.log.warn({ stream: name, jti, error: JSON.stringify(error).slice(0, 500) }, 'signal rejected')
       }
       const closed = new AbortController()
-      request.raw.once('close', () => closed.abort())
+      reply.raw.once('close', () => closed.abort())
       return poll(app, name, stream, {
         max: Math.min(maxEvents, maxTokens),
         isImmediate: returnImmediately,

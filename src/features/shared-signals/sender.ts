@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Dependency } from '../../platform/dependencies.ts'
 import { AddressRanges } from '../../platform/http/addresses.ts'
+import { withoutControls } from '../../platform/http/formats.ts'
 import { outboundFetch } from '../../platform/http/outbound.ts'
 import { UndeliverableError } from '../../platform/jobs/job-queue.ts'
 import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.ts'
@@ -71,15 +72,17 @@ async function send(
     throw error
   })
   if (response.ok) return state.worked()
-  const problem = `The receiver answered ${response.status}${await reasonIn(response)}.`
+  const code = await codeIn(response)
+  const problem = `The receiver answered ${response.status}${code === '' ? '' : ` ${code}`}.`
   state.failed(problem)
-  // The receiver read the token, and will reject it again.
-  throw response.status === 400 ? new UndeliverableError(problem) : new Error(problem)
+  // The receiver read the token, and will reject it again, unless it only needs newer keys or another header.
+  const isFinal = response.status === 400 && !/^(authentication_failed|access_denied|invalid_key)$/.test(code)
+  throw isFinal ? new UndeliverableError(problem) : new Error(problem)
 }
 
-/** The error code of a receiver (RFC 8935 section 2.3), after a space; empty without one. */
-async function reasonIn(response: Response): Promise<string> {
+/** The error code of a receiver (RFC 8935 section 2.3); empty without one. */
+async function codeIn(response: Response): Promise<string> {
   const body: unknown = await response.json().catch(() => null)
   const code = typeof body === 'object' && body !== null && 'err' in body ? body.err : null
-  return typeof code === 'string' ? ` ${code.slice(0, maxProblem)}` : ''
+  return typeof code === 'string' ? withoutControls(code).slice(0, maxProblem) : ''
 }

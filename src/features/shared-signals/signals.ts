@@ -34,18 +34,21 @@ const credential = (credential_type: string, change_type: 'create' | 'update' | 
 })
 const passwordChanged = credential('password', 'update')
 
-/** What each security event means to other services. A new password and a disabled account also end the sessions. */
+/** What each security event means to other services. Most of them also end sessions. */
 const signals: Readonly<Partial<Record<EventType, readonly Signal[]>>> = {
   sessions_ended: [revoked],
+  // Both take away the access of whoever had it before.
+  account_claimed: [credential('password', 'delete'), revoked],
+  email_change_undone: [credential('password', 'delete'), revoked],
   password_changed: [passwordChanged, revoked],
   password_reset: [passwordChanged, revoked],
   passkey_registered: [credential('fido2-roaming', 'create')],
   passkey_deleted: [credential('fido2-roaming', 'delete')],
-  two_factor_confirmed: [credential('app', 'create')],
+  two_factor_confirmed: [credential('app', 'create'), revoked],
   two_factor_disabled: [credential('app', 'delete')],
   user_disabled: [{ name: 'account-disabled', details: {} }, revoked],
   user_enabled: [{ name: 'account-enabled', details: {} }],
-  user_deleted: [{ name: 'account-purged', details: {} }],
+  user_deleted: [{ name: 'account-purged', details: {} }, revoked],
 }
 
 /** The signals about an event that a stream carries. */

@@ -33,5 +33,7 @@ export async function signalToken(
   if (!event || event.userId === null) return null
   const userId = Number(event.userId)
   const sub_id = await subjectOf(database, { userId, stream, issuer })
-  return sign({ txn: job.event, sub_id, events: eventsClaim(job.signal, event) })
+  // The time of the event: a token that was tried again may be older than what the receiver knows.
+  const toe = Math.floor(event.createdAt.getTime() / 1000)
+  return sign({ txn: job.event, toe, sub_id, events: eventsClaim(job.signal, event) })
 }

@@ -2,15 +2,19 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
+import { recordEvents, systemOrigin } from '../../../src/identity/events.ts'
 import { adminCall, adminSettings, robot, robotToken } from '../../support/admin.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { token } from '../../support/oauth.ts'
+import { enableTwoFactor } from '../../support/totp.ts'
+import { until } from '../../support/until.ts'
 
 /** A client that may read streams. */
 const clientOf = (client_id: string) => ({ ...robot, client_id, grants: [...robot.grants], scopes: ['svc:signals'] })
 const issuer = 'http://localhost:8000'
 const audience = 'https://crm.example'
 const caep = 'https://schemas.openid.net/secevent/caep/event-type'
+const verification = 'https://schemas.openid.net/secevent/ssf/event-type/verification'
 const risc = 'https://schemas.openid.net/secevent/risc/event-type'
 
 /** An app with streams, and how its clients call it. */
@@ -88,7 +92,27 @@ t.test('says what happened to credentials and accounts', async (t) => {
     `{"${caep}/session-revoked":{${cause('admin')}}}`,
     `{"${risc}/account-enabled":{}}`,
     `{"${risc}/account-purged":{}}`,
+    `{"${caep}/session-revoked":{${cause('admin')}}}`,
   ])
+})
+
+t.test('tells receivers when an account returns to its owner, or a second factor changes', async (t) => {
+  const { svc, poll, admin } = await openStreams(t, polled)
+  const ada = await enableTwoFactor(svc, await svc.createUser({ email: 'ada@example.com' }))
+  t.equal((await admin('PATCH', `/users/${ada.user.id}`, { reset_two_factor: true })).statusCode, 200)
+  const origin = systemOrigin({ now: svc.clock.now(), subscriber: svc.app.subscriber })
+  await recordEvents(svc.database, origin, { type: 'account_claimed', userId: ada.user.id })
+  await recordEvents(svc.database, origin, { type: 'email_change_undone', userId: ada.user.id })
+  const sets = Object.values<string>((await poll()).json().sets)
+  const all = await Promise.all(sets.map(async (set) => claimsOf(svc, set)))
+  const names = all.map(({ events }) =>
+    String(Object.keys(events as object)[0])
+      .split('/')
+      .at(-1),
+  )
+  const [changed, ended] = ['credential-change', 'session-revoked']
+  t.same(names, [changed, ended, changed, changed, ended, changed, ended])
+  t.ok(all.every(({ toe }) => typeof toe === 'number'))
 })
 
 t.test('names users by their address where the stream does, and leaves out other signals', async (t) => {
@@ -108,12 +132,13 @@ t.test('names users by their address where the stream does, and leaves out other
 t.test('pushes tokens, and tries again unless the receiver rejects them', async (t) => {
   const received: { headers: object; body: string }[] = []
   let status = 503
+  let code = ''
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const part of request) body += part
     received.push({ headers: request.headers, body })
     response.writeHead(status, { 'content-type': 'application/json' })
-    response.end(status === 400 ? '{"err":"invalid_audience"}' : '')
+    response.end(status === 400 ? JSON.stringify({ err: code }) : '')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
@@ -136,11 +161,15 @@ t.test('pushes tokens, and tries again unless the receiver rejects them', async 
   const [first, second] = await Promise.all(received.map(({ body }) => claimsOf(svc, body)))
   t.equal(first?.jti, second?.jti, 'the id stays the same')
   status = 400
+  code = 'invalid_key'
   await admin('PATCH', `/users/${ada.id}`, { disabled: false })
+  await svc.app.outbox.deliverDue()
+  code = 'invalid_audience'
+  svc.clock.advance(60_000)
   await svc.app.outbox.deliverDue()
   svc.clock.advance(3_600_000)
   await svc.app.outbox.deliverDue()
-  t.equal(received.length, 3, 'a rejected token is not sent again')
+  t.equal(received.length, 4, 'a rejected token is not sent again, except where the receiver may learn the key')
   const [failed] = await svc.database.prisma.outbox.findMany({ where: { kind: 'signals:crm' } })
   t.equal(failed?.lastError, 'The receiver answered 400 invalid_audience.')
 })
@@ -169,7 +198,33 @@ t.test('describes itself, and verifies a stream on request', async (t) => {
   t.equal(sets.length, 1, 'the later request replaces the earlier one')
   const claims = await claimsOf(svc, String(sets[0]))
   t.same(claims.sub_id, { format: 'opaque', id: 'crm' })
-  t.same(claims.events, { 'https://schemas.openid.net/secevent/ssf/event-type/verification': { state: 'second' } })
+  t.same(claims.events, { [verification]: { state: 'second' } })
+})
+
+t.test('keeps a verification that the receiver has not seen, and what it cannot decrypt', async (t) => {
+  const { svc, bearer, poll } = await openStreams(t, polled)
+  const verify = (state: string) => svc.bearer(bearer, 'POST', '/ssf/verify', { stream_id: 'crm', state })
+  await verify('first')
+  const [first = ''] = Object.keys((await poll()).json().sets)
+  await verify('second')
+  const [set = ''] = Object.values<string>((await poll({ ack: [first] })).json().sets)
+  t.match((await claimsOf(svc, set)).events, { [verification]: { state: 'second' } })
+  await svc.database.prisma.outbox.updateMany({ data: { payload: 'v1.of-another-secret' } })
+  t.same((await poll()).json().sets, {})
+  t.equal(await svc.database.prisma.outbox.count({ where: { kind: 'signals:crm' } }), 1)
+  t.ok(svc.logs.some((line) => line.includes('cannot be decrypted')))
+})
+
+t.test('stops waiting when the receiver leaves', async (t) => {
+  const { svc, bearer } = await openStreams(t, polled)
+  const url = await svc.app.listen({ port: 0, host: '127.0.0.1' })
+  const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+  const gone = new AbortController()
+  const first = fetch(`${url}/ssf/poll/crm`, { method: 'POST', headers, body: '{}', signal: gone.signal })
+  await until(() => svc.logs.some((line) => line.includes('signals wait')))
+  gone.abort()
+  await t.rejects(first)
+  await until(() => svc.logs.some((line) => line.includes('signals no longer wait')))
 })
 
 t.test('shows a stream only to its client', async (t) => {

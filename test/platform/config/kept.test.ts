@@ -78,8 +78,9 @@ t.test('does not read live keys at startup or keys of a replaced configuration',
   await app.oauth.open()
   // The key ring sorts its keys again for another configuration; `live.test.ts` covers their age.
   const keys = ['access_token_ttl', 'key_rotation', 'personal_access_token_ttl', 'refresh_token_ttl']
-  // svc opens and closes receivers after each swap; `webhooks.test.ts` covers it.
-  t.same([...config.readOf(first)].sort(), ['apis', 'clients', ...keys.map((key) => `oauth.${key}`), 'webhooks'])
+  // svc opens and closes receivers after each swap; `webhooks.test.ts` and `signals.test.ts` cover it.
+  const receivers = ['shared_signals.streams', 'webhooks']
+  t.same([...config.readOf(first)].sort(), ['apis', 'clients', ...keys.map((key) => `oauth.${key}`), ...receivers])
 
   const ask = async () => {
     for (const { path, methods } of routedPaths(app)) {

@@ -55,8 +55,8 @@ t.test('covers every route with a limit', async (t) => {
   const declared = sources.flatMap(({ file, text }) =>
     [...text.matchAll(/\blimit: (?:'(\w+)'|(\w+))/g)].map(([, name, constant]) => `${file}: ${name ?? constant}`),
   )
-  // The admin API has one limit for all its routes. The limits of webhooks are numbers of rows.
-  const others = /^features\/(admin|scim|webhooks)\//
+  // The admin API and what clients manage with it have one limit for all routes. The limits of webhooks are numbers of rows.
+  const others = /^features\/(admin|scim|shared-signals|webhooks)\//
   // Both addresses of verification links are one declaration.
   t.same(declared.filter((line) => line.startsWith('features/') && !others.test(line)).sort(), [
     'features/email-code/pages/routes.ts: mail',

@@ -11,6 +11,12 @@ function idOf({ user_id, _id }: Record<string, unknown>): string | null {
   return textOf(user_id) ?? (own === null ? null : database + own)
 }
 
+/** The identity that the id of a user names, for exports without the field `identities`. */
+function identitiesOf(key: string): object[] {
+  const [provider = '', ...id] = key.split('|')
+  return [{ provider, user_id: id.join('|') }]
+}
+
 /**
  * Reads a user export of Auth0, one JSON object per line or an array, and the lines with password hashes that its support sends.
  * Throws `FileError` for another file.
@@ -26,7 +32,10 @@ export function auth0Users(text: string): ConvertedUser[] {
     ) {
       throw new FileError(`Record ${at + 1} is not a user of Auth0: it has no user_id, or neither email nor username.`)
     }
-    byId.set(id, { ...byId.get(id), ...record })
+    // The file with hashes is older than the export, and so are its addresses.
+    const { passwordHash } = record
+    const known = byId.get(id)
+    byId.set(id, textOf(record.user_id) === null ? { ...record, ...known, passwordHash } : { ...known, ...record })
   }
   return [...byId].map(([key, user]) => {
     const hash = textOf(user.passwordHash)
@@ -38,7 +47,9 @@ export function auth0Users(text: string): ConvertedUser[] {
       passwordHash: hash,
       groups: [],
       ...{ verified: user.email_verified === true, disabled: user.blocked === true, authenticator: null },
-      links: linksIn(user.identities, { provider: 'provider', id: 'user_id' }).filter(({ given }) => given !== 'auth0'),
+      links: linksIn(user.identities ?? identitiesOf(key), { provider: 'provider', id: 'user_id' }).filter(
+        ({ given }) => given !== 'auth0',
+      ),
       left: [
         ...(isOwn && hash === null ? ['the password: Auth0 exports hashes only on request; send a reset link'] : []),
         ...(textsOf(user.multifactor).length > 0 ? ['second factors, which the user must set up again'] : []),

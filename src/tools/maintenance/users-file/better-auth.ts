@@ -39,7 +39,7 @@ function hashOf(stored: string): string {
 
 /** Reads the users of a better-auth application from its tables. Throws `FileError` for another database. */
 export async function betterAuthUsers(source: ForeignSource): Promise<ConvertedUser[]> {
-  const names = ['id', 'name', 'email', 'emailVerified', 'username', 'role', 'banned', 'twoFactorEnabled']
+  const names = ['id', 'name', 'email', 'emailVerified', 'username', 'role', 'banned', 'banExpires', 'twoFactorEnabled']
   const columns = await columnsIn(source, 'user', names)
   const accounts = await columnsIn(source, 'account', ['id', 'userId', 'providerId', 'accountId', 'password'])
   if (!columns.id || !columns.email || !accounts.userId || !accounts.providerId) {
@@ -62,6 +62,9 @@ export async function betterAuthUsers(source: ForeignSource): Promise<ConvertedU
   }
 }
 
+/** Tests for a ban without an end: svc cannot enable an account by itself. */
+const isBanned = ({ banned, banExpires }: SourceRow): boolean => isTrue(banned) && textOf(banExpires) === null
+
 function converted(row: SourceRow, accounts: readonly SourceRow[]): ConvertedUser {
   const key = row.id ?? ''
   const password = textOf(accounts.find(({ providerId }) => providerId === 'credential')?.password)
@@ -69,9 +72,10 @@ function converted(row: SourceRow, accounts: readonly SourceRow[]): ConvertedUse
     ...{ key, email: textOf(row.email), name: textOf(row.name) ?? key, username: textOf(row.username) },
     ...{ givenName: null, familyName: null, groups: [] },
     passwordHash: password === null ? null : hashOf(password),
-    ...{ verified: isTrue(row.emailVerified), disabled: isTrue(row.banned), authenticator: null },
+    ...{ verified: isTrue(row.emailVerified), disabled: isBanned(row), authenticator: null },
     links: linksIn(accounts, { provider: 'providerId', id: 'accountId' }).filter(({ given }) => given !== 'credential'),
     left: [
+      ...(isTrue(row.banned) && !isBanned(row) ? ['a ban with an end; the account is enabled'] : []),
       ...(isTrue(row.twoFactorEnabled) ? ['the second factor, which the user must set up again'] : []),
       ...(textOf(row.role) === null || row.role === 'user'
         ? []

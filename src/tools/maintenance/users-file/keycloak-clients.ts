@@ -36,6 +36,8 @@ export function keycloakClients(text: string): string {
 const isOn = (value: unknown): boolean => value === true || value === 'true'
 
 function grantsOf(given: Record<string, unknown>, attributes: Record<string, unknown>): string[] {
+  // It only checks tokens, whatever flows its settings still name.
+  if (isOn(given.bearerOnly)) return []
   return [
     ...(isOn(given.standardFlowEnabled) ? ['authorization_code', 'refresh_token'] : []),
     ...(isOn(given.serviceAccountsEnabled) ? ['client_credentials'] : []),
@@ -53,7 +55,9 @@ function clientOf(id: string, given: Record<string, unknown>) {
   const logoutUris = (textOf(attributes['post.logout.redirect.uris']) ?? '').split('##').filter((uri) => uri !== '')
   const [exact, logout] = [uris, logoutUris].map((list) => list.filter((uri) => !uri.includes('*') && uri !== '+'))
   const secret = textOf(given.secret)
-  const hasSecret = !isPublic && secret !== null && !/^\*+$/.test(secret)
+  const method = textOf(given.clientAuthenticatorType) ?? 'client-secret'
+  const usesSecret = method.startsWith('client-secret')
+  const hasSecret = !isPublic && usesSecret && secret !== null && !/^\*+$/.test(secret)
   const backchannel = textOf(attributes['backchannel.logout.url'])
   const notes = [
     ...(uris.length > (exact?.length ?? 0)
@@ -62,7 +66,11 @@ function clientOf(id: string, given: Record<string, unknown>) {
           ...uris.filter((uri) => uri.includes('*')).map((uri) => `  ${uri}`),
         ]
       : []),
-    ...(!isPublic && !hasSecret ? ['The export has no secret. Create one: svc client:secret'] : []),
+    ...(!isPublic && !usesSecret
+      ? [`It authenticates with ${method}: see token_endpoint_auth_method and jwks_uri.`]
+      : []),
+    ...(!isPublic && usesSecret && !hasSecret ? ['The export has no secret. Create one: svc client:secret'] : []),
+    ...(logoutUris.length > (logout?.length ?? 0) ? ['svc needs exact post_logout_redirect_uris. Complete them.'] : []),
     ...(isOn(given.implicitFlowEnabled) ? ['svc has no implicit flow. Use authorization_code with PKCE.'] : []),
   ]
   const problem =

@@ -68,13 +68,24 @@ export async function importConverted(
 /** Reads a file. Says what is wrong with it in terms of the command. */
 export function readWith<Read>(file: string, convert: (text: string) => Read): Read {
   try {
-    return convert(readFileSync(file, 'utf8'))
+    return convert(readFileSync(file, 'utf8').replace(/^\u{FEFF}/u, ''))
   } catch (error) {
     if (error instanceof FileError) throw new CommandError(`${file}: ${error.message}`)
     throw new CommandError(
       `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message}).`,
     )
   }
+}
+
+/** The user for each address: the first one, but rather one whose address is verified. */
+function preferred(found: readonly ConvertedUser[]): Map<string, ConvertedUser> {
+  const byAddress = new Map<string, ConvertedUser>()
+  for (const user of found) {
+    if (user.email === null) continue
+    const known = byAddress.get(canonicalEmail(user.email))
+    if (!known || (user.verified && !known.verified)) byAddress.set(canonicalEmail(user.email), user)
+  }
+  return byAddress
 }
 
 /** The users that svc can create. Reports the others, and what it leaves out. */
@@ -86,11 +97,16 @@ async function usable(
   const { role } = config.current().registration
   const costs = legacyCostsOf(await legacyHashes(database))
   const lines: ImportLine[] = []
+  const first = preferred(found)
   for (const [at, given] of found.entries()) {
     const { key, email, name, groups } = given
     const skip = (reason: string) => report.add({ table: 'users', result: 'skipped', reason, id: key })
     if (email === null || !isEmail(email)) {
       skip('svc needs an email address')
+      continue
+    }
+    if (first.get(canonicalEmail(email)) !== given) {
+      skip('another user of the file has this address')
       continue
     }
     const hash = given.passwordHash === null ? null : importedHash(given.passwordHash)

@@ -68,7 +68,8 @@ const more = {
       federatedIdentities: [
         { identityProvider: 'google', userId: '117', userName: 'cleo' },
         { identityProvider: 'microsoft', userId: '5', userName: 'cleo' },
-        { identityProvider: 'ldap-x', userId: '6', userName: 'cleo' },
+        { identityProvider: 'github', userId: '6', userName: 'cleo' },
+        { identityProvider: 'gitlab', userId: '7', userName: 'cleo' },
       ],
       realmRoles: ['default-roles-acme', 'auditor'],
     },
@@ -82,6 +83,12 @@ const more = {
         },
       ],
     },
+  ],
+  identityProviders: [
+    { alias: 'google', providerId: 'google', config: { clientId: 'kc' } },
+    { alias: 'microsoft', providerId: 'microsoft', config: {} },
+    { alias: 'github', providerId: 'github', config: { baseUrl: 'https://github.corp.example' } },
+    { alias: 'gitlab', providerId: 'gitlab', config: {} },
   ],
   clients: [
     { clientId: 'account', enabled: true },
@@ -109,12 +116,20 @@ const more = {
     { clientId: 'masked', enabled: true, secret: '**********', serviceAccountsEnabled: true },
     { clientId: 'saml', enabled: true, protocol: 'saml' },
     { clientId: 'old', enabled: false },
-    { clientId: 'api', enabled: true, bearerOnly: true },
+    { clientId: 'api', enabled: true, bearerOnly: true, standardFlowEnabled: true },
+    {
+      clientId: 'signed',
+      enabled: true,
+      serviceAccountsEnabled: true,
+      secret: 'left',
+      clientAuthenticatorType: 'client-jwt',
+    },
   ],
 }
 
 t.test('imports authenticator apps, links and roles of Keycloak', async (t) => {
-  const social = { google: { client_id: 'svc', client_secret: 'secret' } }
+  const own = { client_id: 'svc', client_secret: 'secret' }
+  const social = { google: own, github: { ...own } }
   const svc = await buildTestApp(t, { settings: { social } })
   const file = join(temporaryDirectory(t), 'realm.json')
   writeFileSync(file, JSON.stringify(more))
@@ -124,8 +139,9 @@ t.test('imports authenticator apps, links and roles of Keycloak', async (t) => {
     [
       { table: 'groups', result: 'imported', rows: 1 },
       { table: 'users', result: 'imported', rows: 2 },
+      { reason: /^links to identity providers of the realm with addresses of their own/, ids: ['cleo'] },
       { reason: 'a link to microsoft, which gives svc another id of the user', ids: ['cleo'] },
-      { reason: 'a link to ldap-x, because the configuration has no provider social.ldap-x', ids: ['cleo'] },
+      { reason: 'a link to gitlab, because the configuration has no provider social.gitlab', ids: ['cleo'] },
       { reason: /^authenticator apps: svc has one/, ids: ['dora'] },
     ],
   )
@@ -159,10 +175,13 @@ t.test('prints the clients of Keycloak for the configuration', async (t) => {
     },
     { client_id: 'spa', type: 'public', grants: ['authorization_code', 'refresh_token'] },
     { client_id: 'masked', grants: ['client_credentials'] },
+    { client_id: 'signed', secret_hash: undefined },
   ])
   for (const words of [
     /# svc needs exact redirect URIs[\s\S]*https:\/\/shop\.example\/\*/,
     /# The export has no secret/,
+    /# It authenticates with client-jwt/,
+    /# svc needs exact post_logout_redirect_uris/,
     /saml: svc does not speak saml/,
     /old: it is disabled/,
     /api: it has no flow that svc supports/,

@@ -1,7 +1,9 @@
 // engine: none
+import { pbkdf2Sync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { legacyHashes } from '../../../../src/identity/users.ts'
 import { importedHash } from '../../../../src/platform/crypto/imported-hash.ts'
 import { verifyPassword } from '../../../../src/platform/crypto/password.ts'
 import { openSqliteConnection } from '../../../../src/platform/database/sqlite.ts'
@@ -53,6 +55,7 @@ t.test('imports the users of Firebase with its scrypt', async (t) => {
     { reason: 'custom claims', ids: ['a1'] },
     { reason: /^a link to google.com, .* no provider social.google$/, ids: ['a1'] },
   ])
+  t.match(await legacyHashes(svc.database), [/^\$fbscrypt/], 'unknown users take as long')
   t.equal(await signIn(svc, 'ada@example.com', 'user1passwore'), 422)
   t.equal(await signIn(svc, 'ada@example.com', 'user1password'), 200)
   const [ada, bob] = await svc.database.prisma.user.findMany({ orderBy: { id: 'asc' } })
@@ -105,11 +108,12 @@ t.test('imports the users of Auth0, with hashes from a second file', async (t) =
     { user_id: 'auth0|77', email: 'cy@example.com', blocked: true },
     { user_id: 'sms|5', name: 'No Mail', username: null },
     {
-      ...{ _id: { $oid: '5f7c8ec7c33c6c004bbafe82' }, email: 'ada@example.com', email_verified: true },
+      // Older than the export.
+      ...{ _id: { $oid: '5f7c8ec7c33c6c004bbafe82' }, email: 'former@example.com', email_verified: false },
       passwordHash: '$2b$10$3euPcmQFCiblsZeEu5s7p.9OVHgeHWFDk9nhMqZ0m/3pd/lhwZgES',
     },
   ]
-  const file = fileOf(t, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)
+  const file = fileOf(t, `\u{FEFF}${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)
   t.match(await run(svc, 'import:auth0', file, '--apply'), [
     { table: 'users', result: 'skipped', rows: 1, reason: 'svc needs an email address', ids: ['sms|5'] },
     { table: 'users', result: 'imported', rows: 3 },
@@ -119,9 +123,22 @@ t.test('imports the users of Auth0, with hashes from a second file', async (t) =
     { reason: /^the password: Auth0 exports hashes only on request/, ids: ['auth0|77'] },
   ])
   const users = await svc.database.prisma.user.findMany({ orderBy: { id: 'asc' } })
-  t.match(users, [{ name: 'Ada Lovelace', password: /^\$2b\$10\$/ }, { password: null }, { disabledAt: Date }])
+  t.match(users, [
+    { email: 'ada@example.com', name: 'Ada Lovelace', password: /^\$2b\$10\$/, emailVerifiedAt: Date },
+    { password: null },
+    { disabledAt: Date },
+  ])
   t.match(await run(svc, 'import:auth0', file, '--apply'), [{}, { result: 'already there', rows: 3 }])
   t.match((await run(svc, 'import:auth0', fileOf(t, JSON.stringify(lines)))).length, 2, 'an array too')
+  const twice = [
+    { user_id: 'auth0|8', email: 'Twice@example.com', email_verified: false },
+    { user_id: 'github|9', email: 'twice@example.com', email_verified: true, name: 'Verified' },
+  ]
+  t.match(await run(svc, 'import:auth0', fileOf(t, JSON.stringify(twice)), '--apply'), [
+    { result: 'skipped', reason: 'another user of the file has this address', ids: ['auth0|8'] },
+    { result: 'imported', rows: 1 },
+    { reason: /^a link to github/, ids: ['github|9'] },
+  ])
   for (const [content, message] of [
     ['', /Expected a user export of Auth0/],
     ['5', /Expected a user export of Auth0/],
@@ -138,6 +155,7 @@ CREATE TABLE "user" ("id" text not null primary key, "name" text not null, "emai
 CREATE TABLE "account" ("id" text not null primary key, "accountId" text not null, "providerId" text not null, "userId" text not null, "accessToken" text, "refreshToken" text, "idToken" text, "accessTokenExpiresAt" date, "refreshTokenExpiresAt" date, "scope" text, "password" text, "createdAt" date not null, "updatedAt" date not null);
 INSERT INTO "user" VALUES ('i5i7FXTZDt0UQl3fliixafRbpFRSyRp2', 'Ada Lovelace', 'ada@example.com', 1, NULL, '2026-11-28', '2026-11-28', 'ada', 'ada', 'user', 0, NULL, NULL);
 INSERT INTO "user" VALUES ('OwU5cfaGbjDNgSunAyGJmgC10fLRqMIC', 'Zoë Ω', 'zoe@example.com', 0, NULL, '2026-11-28', '2026-11-28', 'zoe', 'zoe', 'admin', 1, NULL, NULL);
+INSERT INTO "user" VALUES ('Pause', 'Pau', 'pau@example.com', 0, NULL, '2026-11-28', '2026-11-28', NULL, NULL, NULL, 1, NULL, '2027-01-01');
 INSERT INTO "account" VALUES ('Dtac', 'i5i7', 'credential', 'i5i7FXTZDt0UQl3fliixafRbpFRSyRp2', NULL, NULL, NULL, NULL, NULL, NULL, 'e5ee20b4a17b0c3a91d22809ba692d79:e0453be123532c1bd7a7638f9142b46bb4e20d538a4d12b434b129fd4e9b620c35678c022233a754660e9cf804b0e03530ca676393634a2180ed3b1ab7d41c21', '2026-11-28', '2026-11-28');
 INSERT INTO "account" VALUES ('Dtad', '117', 'google', 'i5i7FXTZDt0UQl3fliixafRbpFRSyRp2', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-28', '2026-11-28');
 INSERT INTO "account" VALUES ('67bo', 'OwU5', 'credential', 'OwU5cfaGbjDNgSunAyGJmgC10fLRqMIC', NULL, NULL, NULL, NULL, NULL, NULL, '8a38c39b6788cbe97fb033662dbcbbc6:ccbfd61500614b102ea25babdff2e013d831c456d6bbd670c412f865f8deb4097d52ffc4652dd8c51dc061cfc7c8c7e1a10227d76bce8146f816d230c73d1473', '2026-11-28', '2026-11-28');
@@ -150,8 +168,9 @@ t.test('imports the users of better-auth from its tables', async (t) => {
   source.exec(betterAuth)
   source.close()
   t.match(await run(svc, 'import:better-auth', `file:${file}`, '--apply'), [
-    { table: 'users', result: 'imported', rows: 2 },
+    { table: 'users', result: 'imported', rows: 3 },
     { reason: /^roles/, ids: ['OwU5cfaGbjDNgSunAyGJmgC10fLRqMIC'] },
+    { reason: 'a ban with an end; the account is enabled', ids: ['Pause'] },
   ])
   const [link] = await svc.database.prisma.socialAccount.findMany()
   t.match(link, { provider: 'google', providerId: '117' })
@@ -162,6 +181,7 @@ t.test('imports the users of better-auth from its tables', async (t) => {
   const users = await svc.database.prisma.user.findMany({ orderBy: { email: 'asc' } })
   t.match(users, [
     { username: 'ada', emailVerifiedAt: Date },
+    { email: 'pau@example.com', disabledAt: null },
     { username: 'zoe', name: 'Zoë Ω', emailVerifiedAt: null },
   ])
   const empty = join(temporaryDirectory(t), 'other.db')
@@ -171,4 +191,23 @@ t.test('imports the users of better-auth from its tables', async (t) => {
   })
   await t.rejects(runCommandOn(svc, 'import:better-auth', 'http://example.com'), { message: /must be file:/ })
   await t.rejects(runCommandOn(svc, 'import:better-auth', 'file:/nowhere.db'), { message: /does not exist/ })
+})
+
+t.test('takes the first block of older PBKDF2 hashes of Keycloak', async (t) => {
+  const salt = Buffer.from('0123456789abcdef')
+  const value = pbkdf2Sync('the old password', salt, 27_500, 64, 'sha256').toString('base64')
+  const password = {
+    type: 'password',
+    secretData: JSON.stringify({ value, salt: salt.toString('base64') }),
+    credentialData: JSON.stringify({ hashIterations: 27_500, algorithm: 'pbkdf2-sha256' }),
+  }
+  const users = [
+    { username: 'old', email: 'old@example.com', credentials: [password], requiredActions: ['UPDATE_PASSWORD'] },
+  ]
+  const svc = await buildTestApp(t)
+  t.match(await run(svc, 'import:keycloak', fileOf(t, JSON.stringify({ users })), '--apply'), [
+    { result: 'imported', rows: 1 },
+    { reason: /temporary/ },
+  ])
+  t.equal(await signIn(svc, 'old@example.com', 'the old password'), 200)
 })
