@@ -38,15 +38,15 @@ export const mayImpersonate = (administrator: User, user: User, config: Config):
   !hasAdminRole(user, config) &&
   !user.disabled
 
-/** The session that an administrator had before acting as a user. */
+/** The session of an administrator, which no browser has while the administrator acts as a user. */
 interface OwnSession {
   userId: bigint | null
   passwordFingerprint: string | null
 }
 
 /**
- * Tests whether an administrator may still act as the user of a session: with the right to, and with an own session that was not
- * ended since, for example by a new password.
+ * Tests whether an administrator may still act as the user of a session: with the right to, and with a session of their own
+ * that was not ended since, for example by a new password.
  */
 export async function isStillAllowed(
   database: Database,
