@@ -5,7 +5,7 @@ import { ConfigError } from '../platform/config/config-error.ts'
 import { CurrentConfig } from '../platform/config/current.ts'
 import { loadConfig, type ReadFile } from '../platform/config/load.ts'
 import type { Config, Settings } from '../platform/config/schema.ts'
-import { shownValues } from '../platform/config/shown.ts'
+import { shownLater } from '../platform/config/shown.ts'
 import { connectionHint } from '../platform/database/connection-hint.ts'
 import { MigrationError } from '../platform/database/migrations.ts'
 import { PoolerError } from '../platform/database/pooler.ts'
@@ -26,7 +26,7 @@ export interface BootSettings {
 /** Loads the configuration. In development, generates a missing secret once and stores it beside the data. */
 export function loadSettings(read?: ReadFile): BootSettings {
   const { config, ...loaded } = loadConfig(read ? { read } : {})
-  const shown = () => shownValues(loaded)
+  const shown = shownLater(config, loaded)
   if (config.app.secret.length > 0) return { ...loaded, config: new CurrentConfig(config, shown) }
   const secret = developmentSecret(dataDirectory(config))
   return { ...loaded, config: new CurrentConfig({ ...config, app: { ...config.app, secret: [secret] } }, shown) }

@@ -7,7 +7,7 @@ import { readSource, watchedPath } from '../platform/config/files.ts'
 import { type Loaded, loadConfig, type ReadFile } from '../platform/config/load.ts'
 import { nextConfig } from '../platform/config/next.ts'
 import type { Settings } from '../platform/config/schema.ts'
-import { shownValues } from '../platform/config/shown.ts'
+import { shownLater } from '../platform/config/shown.ts'
 import { sha256Hex } from '../platform/crypto/hash.ts'
 import { type BootFile, BootFiles } from '../platform/workers/boot-files.ts'
 import type { ReloadResult } from '../platform/workers/reload-result.ts'
@@ -192,8 +192,8 @@ export class Reloader {
       return this.#refuse(next.problems, ` without the keys that need a restart (${names})`)
     }
     const { secret } = this.#config.current().app
-    const shown = { settings: next.settings, originOf: loaded.originOf }
-    this.#config.swap({ ...next.config, app: { ...next.config.app, secret } }, () => shownValues(shown))
+    const shown = shownLater(next.config, { settings: next.settings, originOf: loaded.originOf })
+    this.#config.swap({ ...next.config, app: { ...next.config.app, secret } }, shown)
     this.#settings = next.settings
     this.#file = file
     if (changed.length > 0) this.#log.info({ changed }, 'configuration reloaded')

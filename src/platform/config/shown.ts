@@ -1,7 +1,7 @@
 import { holdsSecret, textOf } from './changes.ts'
 import { type Path, printed } from './findings.ts'
 import type { Loaded } from './load.ts'
-import { rootSchema } from './schema.ts'
+import { type Config, rootSchema } from './schema.ts'
 import type { ShownValue } from './shown-value.ts'
 import { childSchema, isMapping, type Schema } from './walk.ts'
 
@@ -9,6 +9,12 @@ import { childSchema, isMapping, type Schema } from './walk.ts'
 export function shownValues({ settings, originOf }: Pick<Loaded, 'settings' | 'originOf'>): ShownValue[] {
   return valuesIn(settings, rootSchema, [], originOf)
 }
+
+/** Returns the same later, for the admin pages. Without them, the parsed files need not stay in memory. */
+export const shownLater = (
+  { admin }: Pick<Config, 'admin'>,
+  loaded: Pick<Loaded, 'settings' | 'originOf'>,
+): (() => ShownValue[]) => (admin.pages ? () => shownValues(loaded) : () => [])
 
 function valuesIn(value: unknown, schema: Schema, path: Path, originOf: Loaded['originOf']): ShownValue[] {
   const below = childrenOf(value, schema)
