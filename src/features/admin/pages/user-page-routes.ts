@@ -38,8 +38,6 @@ const section = adminSection('users')
 /** Users on one page. */
 const perPage = 50
 
-const states = ['active', ...userStates.filter((state) => state !== 'active')] as const
-
 /** The states of a user that an administrator should see. */
 const badgesOf = (user: User, text: TextLookup): string[] =>
   present([
@@ -74,7 +72,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
     async page(request, reply) {
       const words = textsOf(request)
       const [text, role, group] = [request.query.text, request.query.role, request.query.group].map(queryText)
-      const state = states.find((name) => name === request.query.state)
+      const state = userStates.find((name) => name === request.query.state)
       const after = cursorIn(request.query.after)
       await recordRead(request, null, 'users')
       const filter = { ...(text && { text }), ...(role && { role }), ...(group && { group }), ...(state && { state }) }
@@ -92,7 +90,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
               fieldOf({ name: 'text', label: words('admin.name_or_email'), value: text ?? '' }),
               fieldOf({
                 ...{ name: 'state', label: words('admin.state'), kind: 'select', value: state ?? '' },
-                options: states.map((name) => ({ value: name, label: words(`admin.state_${name}`) })),
+                options: userStates.map((name) => ({ value: name, label: words(`admin.state_${name}`) })),
               }),
               fieldOf({ name: 'role', label: words('admin.role'), value: role ?? '' }),
               fieldOf({ name: 'group', label: words('admin.group'), value: group ?? '' }),
