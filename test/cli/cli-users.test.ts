@@ -73,8 +73,8 @@ t.test('removes a lost second factor', async (t) => {
   const events = await db.prisma.event.findMany({ orderBy: { id: 'asc' } })
   t.same(
     events.map((event) => event.type),
-    ['user_created', 'user_updated'],
-    'the audit trail has both',
+    ['user_created', 'user_updated', 'two_factor_disabled'],
+    'the audit trail has all of it',
   )
 })
 
