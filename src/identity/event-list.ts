@@ -41,6 +41,10 @@ function dataOf(text: string): Record<string, unknown> {
   }
 }
 
+/** Returns a recorded event; null if it was deleted. */
+export const findEvent = ({ prisma }: Database, id: bigint): Promise<EventRow | null> =>
+  prisma.event.findUnique({ where: { id } })
+
 /** Which events to list; all conditions apply. */
 export interface EventFilter {
   type?: string

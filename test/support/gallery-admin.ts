@@ -1,82 +1,64 @@
 import type { FastifyReply } from 'fastify'
-import { fieldOf, rowOf } from '../../src/features/admin/pages/section-hooks.ts'
+import { fieldOf, formBlockOf, rowOf, rowsOf, searchOf } from '../../src/features/admin/pages/blocks.ts'
+import { menuOf, type SectionName } from '../../src/features/admin/pages/section-hooks.ts'
 import type { AdminBlock, AdminPageData } from '../../src/pages/admin-page-data.ts'
 import type { TextName } from '../../src/pages/texts.ts'
 import { textsOf } from '../../src/pages/texts.ts'
 import type { TextLookup } from '../../src/platform/http/texts.ts'
 import { hostile, long } from './gallery-parts.ts'
 
-const sections = [
-  'users',
-  'invitations',
-  'groups',
-  'events',
-  'clients',
-  'providers',
-  'guard',
-  'keys',
-  'deliveries',
-  'configuration',
-] as const
-
 type Section = AdminPageData['admin-section']
 
 /** A page beside the menu of the admin pages. */
 function inAdmin(
   reply: FastifyReply,
-  current: (typeof sections)[number] | null,
+  current: SectionName | null,
   page: Partial<Section> | null,
   { notice = null, words = '' }: { notice?: string | null; words?: string } = {},
 ): FastifyReply {
-  const text = textsOf(reply.request)
+  const menu = menuOf(reply.request, current)
   reply.menu = {
-    label: text('admin.title'),
-    home: { label: text('admin.title'), href: '/admin' },
-    sections: sections.map((name) => ({
-      name,
-      label: `${text(`admin.${name}`)} ${words}`,
-      hint: `${text(`admin.${name}_hint`)} ${words}`,
-      href: `/admin/${name}`,
-      isCurrent: name === current,
+    ...menu,
+    sections: menu.sections.map((section) => ({
+      ...section,
+      label: `${section.label} ${words}`,
+      hint: `${section.hint} ${words}`,
     })),
     scripts: [],
     notice,
-    signOutAction: '/oauth/sign-out',
   }
   if (page === null) return reply.page('admin', {})
   const empty = { title: '', lead: null, back: null, result: null, blocks: [], errors: {} }
   return reply.page('admin-section', { ...empty, ...page })
 }
 
-const search = (text: TextLookup): AdminBlock => ({
-  ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: '/admin/users', backHref: null },
-  ...{ submit: text('admin.search'), isDanger: false },
-  fields: [
+const search = (text: TextLookup): AdminBlock =>
+  searchOf('/admin/users', text('admin.search'), [
     fieldOf({ name: 'text', label: text('admin.name_or_email'), value: 'ada' }),
     fieldOf({
       ...{ name: 'state', label: text('admin.state'), kind: 'select', value: 'disabled' },
       options: (['active', 'disabled'] as const).map((value) => ({ value, label: text(`admin.state_${value}`) })),
     }),
-  ],
-})
+  ])
 
-const rows = (words: (text: string) => string, text: TextLookup, name: string, isLive: boolean): AdminBlock => ({
-  ...{ kind: 'rows', name, heading: null, isLive, nextHref: '/admin/users?after=2' },
-  rows: [1, 2].map((at) =>
-    rowOf({
-      title: words(`Ada Lovelace ${at}`),
-      href: `/admin/users/${at}`,
-      badges: [words('admin'), text('admin.disabled')],
-      isFailure: at === 2,
-      details: [words('ada@example.com'), { at: '2026-11-20T10:00:00Z', text: 'account-sessions.used' }],
-      action: {
-        action: `/admin/users/${at}/session/1`,
-        label: text('account-sessions.end'),
-        name: text('admin.action_name', { action: text('account-sessions.end'), name: words(`Firefox ${at}`) }),
-      },
-    }),
-  ),
-})
+const rows = (words: (text: string) => string, text: TextLookup, name: string, isLive: boolean): AdminBlock =>
+  rowsOf({
+    ...{ name, isLive, nextHref: '/admin/users?after=2' },
+    rows: [1, 2].map((at) =>
+      rowOf({
+        title: words(`Ada Lovelace ${at}`),
+        href: `/admin/users/${at}`,
+        badges: [words('admin'), text('admin.disabled')],
+        isFailure: at === 2,
+        details: [words('ada@example.com'), { at: '2026-11-20T10:00:00Z', text: 'account-sessions.used' }],
+        action: {
+          action: `/admin/users/${at}/session/1`,
+          label: text('account-sessions.end'),
+          name: text('admin.action_name', { action: text('account-sessions.end'), name: words(`Firefox ${at}`) }),
+        },
+      }),
+    ),
+  })
 
 const facts = (words: (text: string) => string, text: TextLookup): AdminBlock => ({
   kind: 'facts',
@@ -96,14 +78,15 @@ const actions = (text: TextLookup): AdminBlock => ({
   })),
 })
 
-const asked = (text: TextLookup, heading: string | null): AdminBlock => ({
-  ...{ kind: 'form', name: 'change', heading, method: 'post', action: '/admin/users/1/disable' },
-  fields: [
-    fieldOf({ name: 'value', label: text('admin.role'), isRequired: true }),
-    fieldOf({ name: 'reason', label: text('admin.reason'), hint: text('admin.reason_hint') }),
-  ],
-  ...{ submit: text('admin.action_disable'), isDanger: true, backHref: '/admin/users/1' },
-})
+const asked = (text: TextLookup, heading: string | null): AdminBlock =>
+  formBlockOf({
+    ...{ name: 'change', heading, action: '/admin/users/1/disable' },
+    fields: [
+      fieldOf({ name: 'value', label: text('admin.role'), isRequired: true }),
+      fieldOf({ name: 'reason', label: text('admin.reason'), hint: text('admin.reason_hint') }),
+    ],
+    ...{ submit: text('admin.action_disable'), isDanger: true, backHref: '/admin/users/1' },
+  })
 
 const plain = (text: string): string => text
 
@@ -153,7 +136,7 @@ export const adminStates: Readonly<Record<string, (reply: FastifyReply) => Fasti
       facts(words, text),
       actions(text),
       rows(words, text, 'users', true),
-      { ...rows(words, text, 'none', false), rows: [] } as AdminBlock,
+      rowsOf({ name: 'none', rows: [], nextHref: '/admin/users?after=2' }),
       asked(text, words('')),
     ]
     const page = { title: words(''), lead: words(''), back, result, blocks, errors: { value: [words('')] } }

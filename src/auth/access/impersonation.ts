@@ -28,7 +28,7 @@ declare module '../../platform/errors.ts' {
   }
 }
 
-const refusal = 'An administrator acts as this user, and cannot change the account. End that first.'
+const refusal = 'An administrator acts as this user, and cannot change the account. Stop acting as the user first.'
 
 /** Tests whether an administrator may act as a user, who must not be an administrator too. */
 export const mayImpersonate = (administrator: User, user: User, config: Config): boolean =>
@@ -38,15 +38,15 @@ export const mayImpersonate = (administrator: User, user: User, config: Config):
   !hasAdminRole(user, config) &&
   !user.disabled
 
-/** The session of an administrator, which no browser has while the administrator acts as a user. */
+/** The session that keeps the sign-in of an administrator valid while the browser has the session of the user. */
 interface OwnSession {
   userId: bigint | null
   passwordFingerprint: string | null
 }
 
 /**
- * Tests whether an administrator may still act as the user of a session: with the right to, and with a session of their own
- * that was not ended since, for example by a new password.
+ * Tests whether an administrator may still act as a user: the time is not over, the administrator still has the right, and
+ * the own session of the administrator was not ended, for example by a new password.
  */
 export async function isStillAllowed(
   database: Database,
@@ -63,8 +63,9 @@ export async function isStillAllowed(
 }
 
 /**
- * Tests whether a route for guests must not see the user of the session, because an administrator acts as the user: such routes
- * also act on accounts. Those that only show it, or end the session, allow that.
+ * Tests whether a route for guests must treat the browser as signed out, because an administrator acts as the user of the
+ * session. Such routes can change the account of a signed-in user. Those that only show the user or end the session set
+ * `impersonated: 'allowed'`.
  */
 export const isHidden = ({ session, routeOptions }: FastifyRequest): boolean =>
   session.impersonation !== undefined && routeOptions.config.impersonated !== 'allowed'

@@ -44,7 +44,7 @@ export async function continueSignIn(
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
   const isAsked = request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
-  // A user who signs in again proves more than before, for which the trust is not enough.
+  // A signed-in user signs in again where the session needs a second factor, so the trusted browser does not replace it.
   const isAgain = request.session?.state?.row?.user?.id === login.user.id
   const trusted = isAsked && !isAgain && (await isTrusted(visitOf(request), login))
   if (isAsked && !trusted) {

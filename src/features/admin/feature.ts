@@ -19,8 +19,8 @@ export const adminFeature = {
   errors: {
     impersonated: {
       status: 403,
-      meaning: 'An administrator acts as the user of the session, and may only look.',
-      remedy: 'Sign out of the session, and sign in again.',
+      meaning: 'An administrator acts as the user of the session, and cannot change anything.',
+      remedy: 'Stop acting as the user by signing out, and sign in as yourself.',
     },
   },
   routes: [() => import('./api/routes.ts'), () => import('./pages/routes.ts')],

@@ -24,7 +24,7 @@ interface TrialResult {
   rule: Rule | null
 }
 
-/** Decides about a request that nobody sent. `credential` returns its caller, or throws, for the audience of the rule. */
+/** Returns what the guard would answer to a described request. `credential` returns its caller for an audience, or throws. */
 export async function tryRequest(
   config: Config,
   { method, url, address, ruleName }: Trial,

@@ -2,7 +2,7 @@ import type { Feature } from '../../contract/feature.ts'
 import { SignalQueue } from './queue.ts'
 import { deleteOldSignals } from './store.ts'
 
-/** How long svc keeps a signal that nobody accepts or polls, in milliseconds. */
+/** How long svc keeps a signal that its receiver does not accept, in milliseconds. */
 const keepFor = 7 * 86_400_000
 
 export const sharedSignalsFeature = {

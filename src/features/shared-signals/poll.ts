@@ -60,10 +60,11 @@ export async function poll(app: FastifyInstance, name: string, stream: Stream, a
 async function next(app: FastifyInstance, name: string, stream: Stream, max: number): Promise<Polled> {
   const kind = kindOf(name)
   const cipher = deriveCipher(app.config.current().app.secret, 'outbox')
-  const rows = await oldestJobs(app.database, kind, max + 1)
+  const found = await oldestJobs(app.database, kind, max + 1)
+  const rows = found.slice(0, max)
   const sets: Record<string, string> = {}
   const lost: bigint[] = []
-  for (const { id, payload } of rows.slice(0, max)) {
+  for (const { id, payload } of rows) {
     const text = cipher.decrypt(payload, kind)
     if (text === null) {
       // Another replica may have a newer app.secret.
@@ -77,12 +78,10 @@ async function next(app: FastifyInstance, name: string, stream: Stream, max: num
     if (token) sets[jti] = token
     else lost.push(id)
   }
-  await deleteJobs(app.database, kind, lost)
-  await settleJobs(
-    app.database,
-    rows.map(({ id }) => id),
-  )
-  return { sets, moreAvailable: rows.length > max }
+  if (lost.length > 0) await deleteJobs(app.database, kind, lost)
+  const sent = rows.map(({ id }) => id)
+  if (sent.length > 0) await settleJobs(app.database, sent)
+  return { sets, moreAvailable: found.length > max }
 }
 
 /** Deletes signals by the ids of their tokens. Ignores unknown ones, because receivers acknowledge again. */

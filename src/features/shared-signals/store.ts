@@ -1,12 +1,7 @@
 import type { Database } from '../../platform/database/database.ts'
-import type { Event } from '../../platform/generated/postgresql/client.ts'
 import { signalKinds } from './queue.ts'
 
-/** Returns a recorded event; null if it was deleted. */
-export const findEvent = ({ prisma }: Database, id: bigint): Promise<Event | null> =>
-  prisma.event.findUnique({ where: { id } })
-
-/** The oldest jobs of a kind, with their encrypted payloads. */
+/** Returns the oldest jobs of a kind, with their encrypted payloads. */
 export const oldestJobs = (
   { prisma }: Database,
   kind: string,
@@ -14,7 +9,7 @@ export const oldestJobs = (
 ): Promise<{ id: bigint; payload: string }[]> =>
   prisma.outbox.findMany({ where: { kind }, orderBy: { id: 'asc' }, take, select: { id: true, payload: true } })
 
-/** Lets no later job replace these, because a receiver has seen them. */
+/** Keeps these jobs when later ones with their merge keys are queued, because a receiver has seen them. */
 export const settleJobs = async ({ prisma }: Database, ids: readonly bigint[]): Promise<void> =>
   void (await prisma.outbox.updateMany({
     where: { id: { in: [...ids] }, mergeKey: { not: null } },
@@ -28,7 +23,7 @@ export const deleteJobs = async ({ prisma }: Database, kind: string, ids: readon
 /** Rows that one statement deletes. */
 const batch = 1_000
 
-/** Deletes the jobs that nobody polled since a time. */
+/** Deletes signals that were queued before a time and are still waiting or failed. */
 export async function deleteOldSignals({ prisma }: Database, before: Date): Promise<void> {
   const where = { kind: { startsWith: signalKinds }, createdAt: { lt: before } }
   for (;;) {

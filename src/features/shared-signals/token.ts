@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
+import { findEvent } from '../../identity/event-list.ts'
 import { findUserById } from '../../identity/users.ts'
 import type { Database } from '../../platform/database/database.ts'
 import type { SignalJob } from './queue.ts'
 import { eventsClaim, type Stream, verificationType } from './signals.ts'
-import { findEvent } from './store.ts'
 
 type Parts = Pick<FastifyInstance, 'config' | 'clock' | 'database' | 'oauth'>
 

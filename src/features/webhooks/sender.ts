@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { findEvent } from '../../identity/event-list.ts'
 import { findUserById } from '../../identity/users.ts'
 import type { Config } from '../../platform/config/schema.ts'
 import { signedHeaders } from '../../platform/crypto/webhook-signature.ts'
@@ -11,7 +12,6 @@ import { tracedFetch } from '../../platform/observability/tracing/traced-fetch.t
 import { version } from '../../platform/version.ts'
 import type { WebhookMessage } from './message.ts'
 import { kindOf, type WebhookJob } from './queue.ts'
-import { findEvent } from './store.ts'
 
 type Receiver = Config['webhooks'][number]
 

@@ -1,9 +1,4 @@
 import type { Database } from '../../platform/database/database.ts'
-import type { Event } from '../../platform/generated/postgresql/client.ts'
-
-/** Returns a recorded event; null if it was deleted. */
-export const findEvent = ({ prisma }: Database, id: bigint): Promise<Event | null> =>
-  prisma.event.findUnique({ where: { id } })
 
 /** Returns the types of recorded events by id. */
 export async function typesOf({ prisma }: Database, ids: readonly bigint[]): Promise<Map<bigint, string>> {

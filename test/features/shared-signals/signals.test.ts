@@ -204,7 +204,10 @@ t.test('describes itself, and verifies a stream on request', async (t) => {
 t.test('keeps a verification that the receiver has not seen, and what it cannot decrypt', async (t) => {
   const { svc, bearer, poll } = await openStreams(t, polled)
   const verify = (state: string) => svc.bearer(bearer, 'POST', '/ssf/verify', { stream_id: 'crm', state })
+  await verify('replaced')
+  await poll({ maxEvents: 0 })
   await verify('first')
+  t.equal(await svc.database.prisma.outbox.count({ where: { kind: 'signals:crm' } }), 1)
   const [first = ''] = Object.keys((await poll()).json().sets)
   await verify('second')
   const [set = ''] = Object.values<string>((await poll({ ack: [first] })).json().sets)

@@ -9,17 +9,8 @@ import { uncheckedText } from '../../../platform/http/fields.ts'
 import { Type } from '../../../platform/json-schema.ts'
 import { findClient, listClients } from '../../oauth/clients/client-facts.ts'
 import { linkUse } from '../../social/store.ts'
-import {
-  adminSection,
-  fieldOf,
-  ownPages,
-  present,
-  queryText,
-  rowOf,
-  type SectionName,
-  sendSection,
-  timeOf,
-} from './section-hooks.ts'
+import { fieldOf, present, rowOf, rowsOf, searchOf, timeOf } from './blocks.ts'
+import { adminSection, ownPages, queryText, sendSection } from './section-hooks.ts'
 
 /** Failed sign-ins that svc searches for the last one of each provider. */
 const recentFailures = 200
@@ -34,18 +25,12 @@ function shownValue(value: unknown): string {
   return isList ? value.join(', ') : JSON.stringify(value)
 }
 
-/** Whether a setting was left as it is. */
+/** Tests whether a setting is off or empty. */
 const isUnset = (value: unknown): boolean =>
   value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
 
-/** What the configuration declares: clients, providers and all its values. Only the file can change them. */
-export async function configuredPages(app: FastifyInstance, section: SectionName): Promise<void> {
-  if (section === 'clients') clientPages(app)
-  else if (section === 'providers') providerPage(app)
-  else configurationPage(app)
-}
-
-function clientPages(app: FastifyInstance): void {
+/** The OAuth clients and their settings. */
+export async function clientPages(app: FastifyInstance): Promise<void> {
   const section = adminSection('clients')
 
   /** The last event of a client. Tokens for machines leave none. */
@@ -76,13 +61,7 @@ function clientPages(app: FastifyInstance): void {
       return sendSection(reply, {
         title: text('admin.clients'),
         lead: text('admin.read_only'),
-        blocks: [
-          {
-            ...{ kind: 'rows', name: 'clients', heading: null, isLive: false },
-            rows: await Promise.all(rows),
-            nextHref,
-          },
-        ],
+        blocks: [rowsOf({ name: 'clients', rows: await Promise.all(rows), nextHref })],
       })
     },
   })
@@ -113,7 +92,8 @@ function clientPages(app: FastifyInstance): void {
   })
 }
 
-function providerPage(app: FastifyInstance): void {
+/** The identity providers. */
+export async function providerPages(app: FastifyInstance): Promise<void> {
   pageRoute(app, {
     path: adminSection('providers'),
     operation: 'AdminProviders',
@@ -142,18 +122,14 @@ function providerPage(app: FastifyInstance): void {
       return sendSection(reply, {
         title: text('admin.providers'),
         lead: text('admin.read_only'),
-        blocks: [
-          {
-            ...{ kind: 'rows', name: 'providers', heading: null, isLive: false, nextHref: null },
-            rows: await Promise.all(rows),
-          },
-        ],
+        blocks: [rowsOf({ name: 'providers', rows: await Promise.all(rows) })],
       })
     },
   })
 }
 
-function configurationPage(app: FastifyInstance): void {
+/** Every value of the configuration. */
+export async function configurationPages(app: FastifyInstance): Promise<void> {
   const section = adminSection('configuration')
   pageRoute(app, {
     path: section,
@@ -179,13 +155,9 @@ function configurationPage(app: FastifyInstance): void {
         title: text('admin.configuration'),
         lead: text('admin.read_only'),
         blocks: [
-          {
-            ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: section, backHref: null },
-            ...{ submit: text('admin.search'), isDanger: false },
-            fields: [fieldOf({ name: 'key', label: text('admin.key'), value: key })],
-          },
-          {
-            ...{ kind: 'rows', name: 'values', heading: null, isLive: false },
+          searchOf(section, text('admin.search'), [fieldOf({ name: 'key', label: text('admin.key'), value: key })]),
+          rowsOf({
+            name: 'values',
             rows: shown.map((value) =>
               rowOf({
                 title: value.key,
@@ -193,7 +165,7 @@ function configurationPage(app: FastifyInstance): void {
               }),
             ),
             nextHref: isEnd ? null : `${section}?${next}`,
-          },
+          }),
         ],
       })
     },

@@ -13,12 +13,10 @@ import { Type } from '../../../platform/json-schema.ts'
 import { translateBrowser } from '../../../platform/languages/browsers.ts'
 import { adminOrigin, recordRead } from '../api/request.ts'
 import { eventRecord } from '../events.ts'
-import { adminSection, fieldOf, ownPages, present, queryText, rowOf, sendSection, timeOf } from './section-hooks.ts'
+import { fieldOf, pageOf, present, rowOf, rowsOf, searchOf, take, timeOf } from './blocks.ts'
+import { adminSection, ownPages, queryText, sendSection, userPath } from './section-hooks.ts'
 
 const section = adminSection('events')
-
-/** Events on one page. */
-const perPage = 50
 
 function labelOf(type: string, text: TextLookup): string {
   const name = `event.${type}`
@@ -32,7 +30,7 @@ export function eventRow(event: ReturnType<typeof eventRecord>, text: TextLookup
   const browser = user_agent === null ? null : translateBrowser(browserName(user_agent), text)
   return rowOf({
     title: labelOf(type, text),
-    href: user_id === null ? null : `${adminSection('users')}/${user_id}`,
+    href: user_id === null ? null : userPath(user_id),
     badges: present([type, times !== undefined && text('account-activity.times', { times })]),
     isFailure: outcome === 'failure',
     details: present([
@@ -72,7 +70,7 @@ export async function eventPages(app: FastifyInstance): Promise<void> {
         ...(isUser && { userId: Number(userId) }),
         ...(clientId && { clientId }),
       }
-      // Reading every few seconds is one event for each hour, which otherwise would itself be what is new.
+      // Following reads every few seconds. One event per hour suffices; an event per read would fill the list itself.
       const read = {
         type: 'events_followed',
         userId: filter.userId ?? null,
@@ -80,33 +78,31 @@ export async function eventPages(app: FastifyInstance): Promise<void> {
       } as const
       if (follow === '1' && cursor === undefined) await recordEvents(app.database, adminOrigin(request), read)
       else await recordRead(request, filter.userId ?? null, 'events')
-      const found = await searchEvents(app.database, filter, { before: cursorOf(cursor), take: perPage + 1 })
-      const shown = found.slice(0, perPage).map(eventRecord)
+      const found = await searchEvents(app.database, filter, { before: cursorOf(cursor), take })
       const labels = eventTypes.map((name) => ({ value: name, label: `${labelOf(name, text)} (${name})` }))
       const query = {
         ...(type && { type }),
         ...(isUser && { user_id: userId }),
         ...(clientId && { client_id: clientId }),
       }
-      const next = new URLSearchParams({ ...query, before: shown.at(-1)?.cursor ?? '' })
+      const { shown, nextHref } = pageOf(
+        found.map(eventRecord),
+        ({ cursor }) => `${section}?${new URLSearchParams({ ...query, before: cursor })}`,
+      )
       return sendSection(reply, {
         title: text('admin.events'),
         blocks: [
-          {
-            ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: section, backHref: null },
-            submit: text('admin.search'),
-            isDanger: false,
-            fields: [
-              fieldOf({ name: 'type', label: text('admin.type'), kind: 'select', value: type ?? '', options: labels }),
-              fieldOf({ name: 'user_id', label: text('admin.user_id'), value: userId }),
-              fieldOf({ name: 'client_id', label: text('admin.client_id'), value: clientId }),
-            ],
-          },
-          {
-            ...{ kind: 'rows', name: 'trail', heading: null, isLive: cursor === undefined },
+          searchOf(section, text('admin.search'), [
+            fieldOf({ name: 'type', label: text('admin.type'), kind: 'select', value: type ?? '', options: labels }),
+            fieldOf({ name: 'user_id', label: text('admin.user_id'), value: userId }),
+            fieldOf({ name: 'client_id', label: text('admin.client_id'), value: clientId }),
+          ]),
+          rowsOf({
+            name: 'trail',
+            isLive: cursor === undefined,
             rows: shown.map((event) => eventRow(event, text)),
-            nextHref: found.length > perPage ? `${section}?${next}` : null,
-          },
+            nextHref,
+          }),
         ],
       })
     },

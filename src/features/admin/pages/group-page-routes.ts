@@ -18,23 +18,10 @@ import {
   removeMember,
   showGroup,
 } from '../groups/groups.ts'
-import {
-  adminSection,
-  changed,
-  cursorIn,
-  fieldOf,
-  ownPages,
-  present,
-  queryText,
-  rowOf,
-  sendSection,
-} from './section-hooks.ts'
-import { userPath } from './user-blocks.ts'
+import { fieldOf, formBlockOf, pageOf, present, rowOf, rowsOf, take } from './blocks.ts'
+import { adminSection, changed, cursorIn, ownPages, queryText, sendSection, userPath } from './section-hooks.ts'
 
 const section = adminSection('groups')
-
-/** Groups or members on one page. */
-const perPage = 50
 
 const GroupParams = Type.Object({ name: Type.String({ pattern: groupNames.pattern }) })
 
@@ -48,15 +35,15 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
     const text = textsOf(request)
     const { after } = request.query as { after?: unknown }
     const sent = (request.body ?? {}) as Record<string, unknown>
-    const found = await listGroups(app, { after: queryText(after), take: perPage + 1 })
-    const shown = found.slice(0, perPage)
+    const found = await listGroups(app, { after: queryText(after), take })
+    const { shown, nextHref } = pageOf(found, (last) => `${section}?${new URLSearchParams({ after: last.name })}`)
     return sendSection(
       reply,
       {
         title: text('admin.groups'),
         blocks: [
-          {
-            ...{ kind: 'rows', name: 'groups', heading: null, isLive: false },
+          rowsOf({
+            name: 'groups',
             rows: shown.map(({ name, description, declared_in, members }) =>
               rowOf({
                 title: name,
@@ -65,11 +52,11 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
                 details: present([description, text('admin.members', { count: members })]),
               }),
             ),
-            nextHref:
-              found.length > perPage ? `${section}?${new URLSearchParams({ after: shown.at(-1)?.name ?? '' })}` : null,
-          },
-          {
-            ...{ kind: 'form', name: 'create', heading: text('admin.create_group'), method: 'post', action: section },
+            nextHref,
+          }),
+          formBlockOf({
+            ...{ name: 'create', heading: text('admin.create_group'), action: section },
+            submit: text('admin.create_group'),
             fields: [
               fieldOf({
                 name: 'name',
@@ -82,8 +69,7 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
                 hint: text('fields.optional'),
               }),
             ],
-            ...{ submit: text('admin.create_group'), isDanger: false, backHref: null },
-          },
+          }),
         ],
       },
       state,
@@ -128,8 +114,8 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
     const cursor = cursorIn(after)
     const { description, declared_in } = await showGroup(app, name)
     await recordRead(request, null, `group:${name}`)
-    const found = await listMembers(app, name, { after: cursor, take: perPage + 1 })
-    const shown = found.slice(0, perPage)
+    const found = await listMembers(app, name, { after: cursor, take })
+    const { shown, nextHref } = pageOf(found, ({ id }) => `${pathOf(name)}?after=${id}`)
     const { email } = (request.body ?? {}) as Record<string, unknown>
     const deletion = { label: text('admin.delete_group'), href: `${pathOf(name)}/delete`, isDanger: true }
     return sendSection(
@@ -139,8 +125,8 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
         lead: description,
         back: { label: text('admin.groups'), href: section },
         blocks: [
-          {
-            ...{ kind: 'rows', name: 'members', heading: null, isLive: false },
+          rowsOf({
+            name: 'members',
             rows: shown.map((member) =>
               rowOf({
                 title: member.name,
@@ -154,10 +140,11 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
                 },
               }),
             ),
-            nextHref: found.length > perPage ? `${pathOf(name)}?after=${shown.at(-1)?.id}` : null,
-          },
-          {
-            ...{ kind: 'form', name: 'add', heading: text('admin.add_member'), method: 'post', action: pathOf(name) },
+            nextHref,
+          }),
+          formBlockOf({
+            ...{ name: 'add', heading: text('admin.add_member'), action: pathOf(name) },
+            submit: text('admin.add_member'),
             fields: [
               fieldOf({
                 name: 'email',
@@ -166,8 +153,7 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
                 isRequired: true,
               }),
             ],
-            ...{ submit: text('admin.add_member'), isDanger: false, backHref: null },
-          },
+          }),
           ...(declared_in === 'configuration'
             ? []
             : [{ kind: 'links', heading: text('admin.actions'), links: [deletion] } as const]),
@@ -232,13 +218,14 @@ export async function groupPages(app: FastifyInstance): Promise<void> {
         const text = textsOf(request)
         const { name } = request.params
         await showGroup(app, name)
-        const form = { kind: 'form', name: 'change', heading: null, method: 'post', action: request.url } as const
         const submit = text('admin.delete_group')
         return sendSection(reply, {
           title: submit,
           lead: text('admin.about_delete_group'),
           back: { label: name, href: pathOf(name) },
-          blocks: [{ ...form, fields: [], submit, isDanger: true, backHref: pathOf(name) }],
+          blocks: [
+            formBlockOf({ name: 'change', action: request.url, submit, isDanger: true, backHref: pathOf(name) }),
+          ],
         })
       },
     },

@@ -10,7 +10,8 @@ import type { TextLookup } from '../../../platform/http/texts.ts'
 import type { Rule } from '../../forward-auth/rules.ts'
 import { justSignedIn, tryRequest } from '../../forward-auth/try-request.ts'
 import { recordRead } from '../api/request.ts'
-import { adminSection, fieldOf, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
+import { fieldOf, formBlockOf, present, rowOf, rowsOf } from './blocks.ts'
+import { adminSection, ownPages, sendSection } from './section-hooks.ts'
 
 const section = adminSection('guard')
 
@@ -37,7 +38,7 @@ export async function guardPages(app: FastifyInstance): Promise<void> {
     const { guard } = app.config.current()
     const sent = (request.body ?? {}) as Record<string, unknown>
     const field = (name: string, label: string, more: { isRequired?: boolean; hint?: string; value?: string } = {}) =>
-      fieldOf({ name, label, maxLength: 2_000, value: typedText(sent[name]) || (more.value ?? ''), ...more })
+      fieldOf({ name, label, maxLength: 2_000, value: typedText(sent[name]), ...more })
     return sendSection(
       reply,
       {
@@ -45,24 +46,23 @@ export async function guardPages(app: FastifyInstance): Promise<void> {
         lead: text('admin.read_only'),
         result,
         blocks: [
-          {
-            ...{ kind: 'form', name: 'try', heading: text('admin.try'), method: 'post', action: section },
+          formBlockOf({
+            ...{ name: 'try', heading: text('admin.try'), action: section, submit: text('admin.try') },
             fields: [
               field('method', text('admin.method'), { value: typedText(sent.method) || 'GET', isRequired: true }),
               field('url', 'URL', { isRequired: true }),
               field('email', text('account-profile.email'), { hint: text('admin.try_hint') }),
             ],
-            ...{ submit: text('admin.try'), isDanger: false, backHref: null },
-          },
-          {
-            ...{ kind: 'rows', name: 'rules', heading: text('admin.rules'), isLive: false, nextHref: null },
+          }),
+          rowsOf({
+            ...{ name: 'rules', heading: text('admin.rules') },
             rows: [
               ...guard.rules.map((rule, at) =>
                 rowOf({ title: titleOf(rule, at), badges: [rule.access], details: detailsOf(rule) }),
               ),
               rowOf({ title: 'guard.default', badges: [guard.default] }),
             ],
-          },
+          }),
         ],
       },
       state,

@@ -33,7 +33,7 @@ export async function beginImpersonation(
     const { user, password } = found
     const until = origin.now + config.admin.impersonation.max
     const common = { rememberTokenId: null, proof: { at: origin.now, methods: [] } }
-    // Nobody gets the cookie of this session. It ends with the others of the administrator.
+    // No browser gets the cookie of this session. If it ends with the administrator's other sessions, the impersonation ends too.
     const own = await insertSession(tx, visit, { ...common, sessionId: randomId(), ...administrator })
     const impersonation = { by, until, session: own.publicId }
     const inserted = await insertSession(tx, visit, { ...common, sessionId, user, password, impersonation })

@@ -11,22 +11,10 @@ import { lockForAdmin } from '../admin.ts'
 import { adminOrigin, recordRead } from '../api/request.ts'
 import { adminOf } from '../api/still-administrator.ts'
 import { addressTaken } from '../users.ts'
-import {
-  adminSection,
-  changed,
-  cursorIn,
-  fieldOf,
-  ownPages,
-  present,
-  rowOf,
-  sendSection,
-  timeOf,
-} from './section-hooks.ts'
+import { fieldOf, formBlockOf, pageOf, present, rowOf, rowsOf, take, timeOf } from './blocks.ts'
+import { adminSection, changed, cursorIn, ownPages, sendSection } from './section-hooks.ts'
 
 const section = adminSection('invitations')
-
-/** Invitations on one page. */
-const perPage = 50
 
 /** Invitations: list, send and revoke. */
 export async function invitationPages(app: FastifyInstance): Promise<void> {
@@ -35,8 +23,8 @@ export async function invitationPages(app: FastifyInstance): Promise<void> {
     const { after } = request.query as { after?: unknown }
     const cursor = cursorIn(after)
     await recordRead(request, null, 'invitations')
-    const found = await listInvitations(app.database, { after: cursor, take: perPage + 1, now: app.clock.now() })
-    const shown = found.slice(0, perPage)
+    const found = await listInvitations(app.database, { after: cursor, take, now: app.clock.now() })
+    const { shown, nextHref } = pageOf(found, ({ id }) => `${section}?after=${id}`)
     const sent = (request.body ?? {}) as Record<string, unknown>
     const field = (name: string, label: string, more: { isRequired?: boolean; hint?: string } = {}) =>
       fieldOf({ name, label, value: typedText(sent[name]), ...more })
@@ -46,8 +34,8 @@ export async function invitationPages(app: FastifyInstance): Promise<void> {
       {
         title: text('admin.invitations'),
         blocks: [
-          {
-            ...{ kind: 'rows', name: 'invitations', heading: null, isLive: false },
+          rowsOf({
+            name: 'invitations',
             rows: shown.map(({ id, email, name, role, groups, expires_at }) =>
               rowOf({
                 title: email,
@@ -60,18 +48,17 @@ export async function invitationPages(app: FastifyInstance): Promise<void> {
                 },
               }),
             ),
-            nextHref: found.length > perPage ? `${section}?after=${shown.at(-1)?.id}` : null,
-          },
-          {
-            ...{ kind: 'form', name: 'invite', heading: text('admin.invite'), method: 'post', action: section },
+            nextHref,
+          }),
+          formBlockOf({
+            ...{ name: 'invite', heading: text('admin.invite'), action: section, submit: text('admin.invite') },
             fields: [
               field('email', text('account-profile.email'), { isRequired: true }),
               field('name', text('account-profile.name'), optional),
               field('role', text('admin.role'), optional),
               field('groups', text('admin.groups'), { hint: text('admin.groups_listed') }),
             ],
-            ...{ submit: text('admin.invite'), isDanger: false, backHref: null },
-          },
+          }),
         ],
       },
       state,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { pageRoute } from '../../../pages/form-page.ts'
 import { adminPage } from '../../../pages/links.ts'
-import { configuredPages } from './configured-page-routes.ts'
+import { clientPages, configurationPages, providerPages } from './configured-page-routes.ts'
 import { eventPages } from './event-page-routes.ts'
 import { groupPages } from './group-page-routes.ts'
 import { guardPages } from './guard-page-routes.ts'
@@ -10,17 +10,17 @@ import { addAdminPages, ownPages, type SectionName } from './section-hooks.ts'
 import { deliveryPages, keyPages } from './server-page-routes.ts'
 import { userPages } from './user-page-routes.ts'
 
-const sections: Readonly<Record<SectionName, (app: FastifyInstance, name: SectionName) => Promise<void>>> = {
+const sections: Readonly<Record<SectionName, (app: FastifyInstance) => Promise<void>>> = {
   users: userPages,
   invitations: invitationPages,
   groups: groupPages,
   events: eventPages,
-  clients: configuredPages,
-  providers: configuredPages,
+  clients: clientPages,
+  providers: providerPages,
   guard: guardPages,
   keys: keyPages,
   deliveries: deliveryPages,
-  configuration: configuredPages,
+  configuration: configurationPages,
 }
 
 /** Pages for administrators: the operations of the admin API, in a browser. */
@@ -39,7 +39,7 @@ const adminPages: FastifyPluginAsync = async (app) => {
   for (const [name, add] of Object.entries(sections) as [SectionName, (typeof sections)[SectionName]][]) {
     await app.register(async (scope) => {
       await addAdminPages(scope, name)
-      await add(scope, name)
+      await add(scope)
     })
   }
 }

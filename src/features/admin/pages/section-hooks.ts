@@ -1,13 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireUser } from '../../../auth/access/caller.ts'
 import { remedyOf, twoFactorPage } from '../../../pages/account/account-pages.ts'
-import type { AdminPageData, AdminRow, Detail } from '../../../pages/admin-page-data.ts'
-import type { FormField } from '../../../pages/form-fields.ts'
+import type { AdminPageData } from '../../../pages/admin-page-data.ts'
 import { type FormState, fresh } from '../../../pages/form-page.ts'
 import { adminPage, signOutPath } from '../../../pages/links.ts'
 import type { PageMenu } from '../../../pages/page-data.ts'
 import { addPages } from '../../../pages/pages.ts'
-import { type TextName, textsOf } from '../../../pages/texts.ts'
+import { textsOf } from '../../../pages/texts.ts'
 import { notFound, secondFactorRequired } from '../../../platform/errors.ts'
 import { typedText } from '../../../platform/http/fields.ts'
 import { withoutControls } from '../../../platform/http/formats.ts'
@@ -32,6 +31,9 @@ export type SectionName = (typeof sectionNames)[number]
 /** Path of a section. */
 export const adminSection = (name: SectionName): string => `${adminPage}/${name}`
 
+/** Path of the page of a user. */
+export const userPath = (id: number | string): string => `${adminSection('users')}/${id}`
+
 /** Configuration of every route of the admin pages: administrators with a session and a recent confirmation. */
 export const ownPages = {
   access: { family: 'session', caller: 'required', administrator: 'changes' },
@@ -48,7 +50,7 @@ export async function addAdminPages(scope: FastifyInstance, name: SectionName | 
   await addPages(scope, { redirectFor: (error, request) => remedyOf(error, request, home) })
 
   scope.addHook('onRoute', (route) => {
-    // The admin API does the same for programs, and is described.
+    // The description lists the admin API, which does the same for programs.
     route.schema = { ...route.schema, hide: true }
   })
 
@@ -66,7 +68,7 @@ export async function addAdminPages(scope: FastifyInstance, name: SectionName | 
   })
 }
 
-/** The page where the user proves a second factor, or sets one up; null if there is none. */
+/** Returns the address where the user enters a second factor or sets one up; null if no page offers that. */
 async function secondFactorPage(request: FastifyRequest, returnTo: string): Promise<string | null> {
   const { server: app } = request
   const { id, two_factor_enabled } = requireUser(request)
@@ -76,7 +78,8 @@ async function secondFactorPage(request: FastifyRequest, returnTo: string): Prom
   return twoFactorPage(app.features, config, { returnTo, isEnrolled })
 }
 
-function menuOf(request: FastifyRequest, current: SectionName | null): PageMenu {
+/** Returns the menu of the admin pages. */
+export function menuOf(request: FastifyRequest, current: SectionName | null): PageMenu {
   const text = textsOf(request)
   const { done } = request.query as { done?: unknown }
   return {
@@ -95,7 +98,7 @@ function menuOf(request: FastifyRequest, current: SectionName | null): PageMenu 
   }
 }
 
-/** The address of a page that says that the change is made. */
+/** Returns the address of a page with the notice that the change was made. */
 export const changed = (path: string): string => `${path}?done=1`
 
 type Section = AdminPageData['admin-section']
@@ -107,39 +110,8 @@ export const sendSection = (
   { errors, status }: FormState = fresh,
 ): FastifyReply => reply.page('admin-section', { lead: null, back: null, result: null, ...page, errors }, status)
 
-/** A row without what the given facts replace. */
-export const rowOf = (facts: Partial<AdminRow> & { title: string }): AdminRow => ({
-  href: null,
-  badges: [],
-  isFailure: false,
-  details: [],
-  action: null,
-  ...facts,
-})
-
-/** A field of a form without what the given facts replace. */
-export const fieldOf = (facts: Partial<FormField> & { name: string; label: string }): FormField => ({
-  kind: 'text',
-  value: '',
-  options: [],
-  hint: null,
-  autocomplete: 'off',
-  maxLength: 255,
-  isRequired: false,
-  isReadOnly: false,
-  ...facts,
-})
-
-/** A text of a query, as databases accept it. */
+/** Returns a text of a query without control characters, which PostgreSQL rejects. */
 export const queryText = (value: unknown): string => withoutControls(typedText(value)).trim().slice(0, 255)
 
-/** The id of the last record of the previous page; 0 for the first page. */
+/** Reads the id of the last record of the previous page; 0 for the first page. */
 export const cursorIn = (value: unknown): number => (/^\d{1,15}$/.test(typedText(value)) ? Number(value) : 0)
-
-/** A time after a text; null for none. */
-export const timeOf = (at: string | Date | null | undefined, text: TextName | null = null): Detail | null =>
-  at ? { at: typeof at === 'string' ? at : at.toISOString(), text } : null
-
-/** The texts among the values, so that lists of details can leave some out. */
-export const present = <Value>(values: readonly (Value | null | false | undefined | '')[]): Value[] =>
-  values.filter((value): value is Value => value !== null && value !== false && value !== undefined && value !== '')

@@ -13,10 +13,8 @@ import { listedKeys, rotateKeys } from '../../oauth/keys/manage.ts'
 import { kindOf } from '../../webhooks/queue.ts'
 import { adminOrigin } from '../api/request.ts'
 import { databaseOf } from '../api/still-administrator.ts'
-import { adminSection, changed, ownPages, present, rowOf, sendSection } from './section-hooks.ts'
-
-/** Failed jobs on one page. */
-const perPage = 50
+import { formBlockOf, pageOf, present, rowOf, rowsOf, take, timeOf } from './blocks.ts'
+import { adminSection, changed, ownPages, sendSection } from './section-hooks.ts'
 
 /** The signing keys. */
 export async function keyPages(app: FastifyInstance): Promise<void> {
@@ -35,8 +33,8 @@ export async function keyPages(app: FastifyInstance): Promise<void> {
         title: text('admin.keys'),
         lead: text('admin.about_keys'),
         blocks: [
-          {
-            ...{ kind: 'rows', name: 'keys', heading: null, isLive: false, nextHref: null },
+          rowsOf({
+            name: 'keys',
             rows: keys.map(({ kid, algorithm, state, signs_from }) =>
               rowOf({
                 title: kid,
@@ -44,11 +42,8 @@ export async function keyPages(app: FastifyInstance): Promise<void> {
                 details: [{ at: signs_from, text: 'admin.signs_from' }],
               }),
             ),
-          },
-          {
-            ...{ kind: 'form', name: 'rotate', heading: null, method: 'post', action: `${section}/rotate` },
-            ...{ fields: [], submit: text('admin.rotate'), isDanger: false, backHref: null },
-          },
+          }),
+          formBlockOf({ name: 'rotate', action: `${section}/rotate`, submit: text('admin.rotate') }),
         ],
       })
     },
@@ -91,13 +86,13 @@ export async function deliveryPages(app: FastifyInstance): Promise<void> {
       const { before } = request.query
       const cursor = /^\d{1,18}$/.test(typedText(before)) ? BigInt(typedText(before)) : null
       const states = [...(await app.outbox.state())].sort(([one], [other]) => (one < other ? -1 : 1))
-      const failed = await listFailed(app.database, { before: cursor, limit: perPage + 1 })
-      const shown = failed.slice(0, perPage)
+      const failed = await listFailed(app.database, { before: cursor, limit: take })
+      const { shown, nextHref } = pageOf(failed, ({ id }) => `${section}?before=${id}`)
       return sendSection(reply, {
         title: text('admin.deliveries'),
         blocks: [
-          {
-            ...{ kind: 'rows', name: 'queues', heading: null, isLive: false, nextHref: null },
+          rowsOf({
+            name: 'queues',
             rows: states.map(([kind, { pending, failed: lost, age }]) =>
               rowOf({
                 title: nameOf(kind),
@@ -105,13 +100,13 @@ export async function deliveryPages(app: FastifyInstance): Promise<void> {
                 details: present<Detail>([
                   text('admin.pending', { count: pending }),
                   text('admin.failed', { count: lost }),
-                  pending > 0 && { at: new Date(now - age).toISOString(), text: 'admin.oldest' },
+                  pending > 0 && timeOf(new Date(now - age), 'admin.oldest'),
                 ]),
               }),
             ),
-          },
-          {
-            ...{ kind: 'rows', name: 'failures', heading: text('admin.failures'), isLive: false },
+          }),
+          rowsOf({
+            ...{ name: 'failures', heading: text('admin.failures'), nextHref },
             rows: shown.map(({ id, kind, attempts, lastError, failedAt, createdAt }) =>
               rowOf({
                 title: `${nameOf(kind)} ${id}`,
@@ -119,7 +114,7 @@ export async function deliveryPages(app: FastifyInstance): Promise<void> {
                 details: present<Detail>([
                   lastError,
                   text('account-activity.times', { times: attempts }),
-                  { at: (failedAt ?? createdAt).toISOString(), text: null },
+                  timeOf(failedAt ?? createdAt),
                 ]),
                 action: {
                   action: `${section}/${id}/retry`,
@@ -128,8 +123,7 @@ export async function deliveryPages(app: FastifyInstance): Promise<void> {
                 },
               }),
             ),
-            nextHref: failed.length > perPage ? `${section}?before=${shown.at(-1)?.id}` : null,
-          },
+          }),
         ],
       })
     },

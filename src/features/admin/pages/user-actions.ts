@@ -22,7 +22,7 @@ interface UserAction {
   run: null | ((admin: Admin, origin: EventContext, userId: number, value: string) => Promise<unknown>)
 }
 
-/** What an administrator can do with a user. Nobody can lock themselves out. */
+/** The changes that an administrator can make to a user. Those that would lock administrators out are not for themselves. */
 const actions = {
   reset_link: {
     isDanger: false,

@@ -6,11 +6,10 @@ import type { TextLookup } from '../../../platform/http/texts.ts'
 import { translateBrowser } from '../../../platform/languages/browsers.ts'
 import { sessionsOf, tokensOf } from '../credentials.ts'
 import { userDetails } from '../user-details.ts'
+import { present, rowOf, rowsOf, timeOf } from './blocks.ts'
 import { eventRow } from './event-page-routes.ts'
-import { adminSection, present, rowOf, timeOf } from './section-hooks.ts'
+import { adminSection, userPath } from './section-hooks.ts'
 import { actionsFor, userActions } from './user-actions.ts'
-
-export const userPath = (id: number): string => `${adminSection('users')}/${id}`
 
 /** Tokens that the page of a user shows. */
 const maxTokens = 100
@@ -33,7 +32,7 @@ export async function userBlocks(
     heading: string,
     rows: readonly AdminRow[],
     nextHref: string | null = null,
-  ): AdminBlock[] => (rows.length === 0 ? [] : [{ kind: 'rows', name, heading, rows, nextHref, isLive: false }])
+  ): AdminBlock[] => (rows.length === 0 ? [] : [rowsOf({ name, heading, rows, nextHref })])
   const button = (kind: string, id: string, label: string, title: string) => ({
     action: `${path}/${kind}/${encodeURIComponent(id)}`,
     label,

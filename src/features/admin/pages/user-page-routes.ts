@@ -18,25 +18,13 @@ import { adminOrigin, recordRead, UserParams, userIdOf } from '../api/request.ts
 import { adminOf } from '../api/still-administrator.ts'
 import { revokeSession, revokeToken } from '../credentials.ts'
 import { removeMember } from '../groups/groups.ts'
+import { fieldOf, formBlockOf, pageOf, present, rowOf, rowsOf, searchOf, take } from './blocks.ts'
 import { beginImpersonation } from './impersonate.ts'
-import {
-  adminSection,
-  changed,
-  cursorIn,
-  fieldOf,
-  ownPages,
-  present,
-  queryText,
-  rowOf,
-  sendSection,
-} from './section-hooks.ts'
+import { adminSection, changed, cursorIn, ownPages, queryText, sendSection, userPath } from './section-hooks.ts'
 import { type ActionName, actionNames, actionsFor, userActions } from './user-actions.ts'
-import { userBlocks, userPath } from './user-blocks.ts'
+import { userBlocks } from './user-blocks.ts'
 
 const section = adminSection('users')
-
-/** Users on one page. */
-const perPage = 50
 
 /** The states of a user that an administrator should see. */
 const badgesOf = (user: User, text: TextLookup): string[] =>
@@ -76,28 +64,25 @@ export async function userPages(app: FastifyInstance): Promise<void> {
       const after = cursorIn(request.query.after)
       await recordRead(request, null, 'users')
       const filter = { ...(text && { text }), ...(role && { role }), ...(group && { group }), ...(state && { state }) }
-      const found = await searchUsers(app.database, filter, { after, take: perPage + 1 })
-      const shown = found.slice(0, perPage)
-      const query = { ...filter, after: String(shown.at(-1)?.id) }
+      const found = await searchUsers(app.database, filter, { after, take })
+      const { shown, nextHref } = pageOf(
+        found,
+        ({ id }) => `${section}?${new URLSearchParams({ ...filter, after: String(id) })}`,
+      )
       return sendSection(reply, {
         title: words('admin.users'),
         blocks: [
-          {
-            ...{ kind: 'form', name: 'search', heading: null, method: 'get', action: section, backHref: null },
-            submit: words('admin.search'),
-            isDanger: false,
-            fields: [
-              fieldOf({ name: 'text', label: words('admin.name_or_email'), value: text ?? '' }),
-              fieldOf({
-                ...{ name: 'state', label: words('admin.state'), kind: 'select', value: state ?? '' },
-                options: userStates.map((name) => ({ value: name, label: words(`admin.state_${name}`) })),
-              }),
-              fieldOf({ name: 'role', label: words('admin.role'), value: role ?? '' }),
-              fieldOf({ name: 'group', label: words('admin.group'), value: group ?? '' }),
-            ],
-          },
-          {
-            ...{ kind: 'rows', name: 'users', heading: null, isLive: false },
+          searchOf(section, words('admin.search'), [
+            fieldOf({ name: 'text', label: words('admin.name_or_email'), value: text ?? '' }),
+            fieldOf({
+              ...{ name: 'state', label: words('admin.state'), kind: 'select', value: state ?? '' },
+              options: userStates.map((name) => ({ value: name, label: words(`admin.state_${name}`) })),
+            }),
+            fieldOf({ name: 'role', label: words('admin.role'), value: role ?? '' }),
+            fieldOf({ name: 'group', label: words('admin.group'), value: group ?? '' }),
+          ]),
+          rowsOf({
+            name: 'users',
             rows: shown.map((user) =>
               rowOf({
                 title: user.name,
@@ -106,8 +91,8 @@ export async function userPages(app: FastifyInstance): Promise<void> {
                 details: [user.email],
               }),
             ),
-            nextHref: found.length > perPage ? `${section}?${new URLSearchParams(query)}` : null,
-          },
+            nextHref,
+          }),
         ],
       })
     },
@@ -166,7 +151,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
           return startPage(app.config.current())
         }
         await run(adminOf(visitOf(request)), adminOrigin(request, why || null), user.id, typedText(value).trim())
-        return changed(action === 'delete' ? section : userPath(Number(id)))
+        return changed(action === 'delete' ? section : userPath(id))
       },
       again: (request, reply, state) => actionPage(request, reply, state),
     },
@@ -194,14 +179,18 @@ export async function userPages(app: FastifyInstance): Promise<void> {
         isRequired: needsReason,
       }),
     ])
-    const form = { kind: 'form', name: 'change', heading: null, method: 'post', action: request.url } as const
     return sendSection(
       reply,
       {
         title: label,
         lead: text(`admin.about_${action}`),
         back: { label: user.name, href: userPath(user.id) },
-        blocks: [{ ...form, fields, submit: label, isDanger, backHref: userPath(user.id) }],
+        blocks: [
+          formBlockOf({
+            ...{ name: 'change', action: request.url, fields },
+            ...{ submit: label, isDanger, backHref: userPath(user.id) },
+          }),
+        ],
       },
       state,
     )
@@ -220,7 +209,7 @@ export async function userPages(app: FastifyInstance): Promise<void> {
       async send(request) {
         const { id, record } = request.params
         await revoke(adminOf(visitOf(request)), adminOrigin(request), record, Number(id))
-        return changed(userPath(Number(id)))
+        return changed(userPath(id))
       },
     })
   }

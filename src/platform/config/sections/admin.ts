@@ -23,7 +23,7 @@ export const adminSections = {
       maxItems: 100,
       example: ['admin'],
       description:
-        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim, and for signals with svc:signals.',
+        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default: no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials. The same holds for SCIM with svc:scim, and for signals with svc:signals.',
     }),
     pages: flag({
       default: false,
@@ -36,7 +36,7 @@ export const adminSections = {
         maxItems: 100,
         example: ['admin'],
         description:
-          'The roles of admin.roles whose administrators may act as a user, through the admin pages. Empty by default, so that none may. Nobody can act as another administrator.',
+          'Administrators with one of these roles may act as a user, through the admin pages. Each role must also be in admin.roles. Empty by default: no administrator may. Users with a role of admin.roles are excluded: no administrator can act as them.',
       }),
       max: duration({
         default: '15m',

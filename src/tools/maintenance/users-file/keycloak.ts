@@ -69,7 +69,10 @@ function publicProviders(given: unknown): Set<string> {
 /** Realm roles that every user has. */
 const standardRole = /^(default-roles-|offline_access$|uma_authorization$)/
 
-/** The secret of an authenticator app in base32; null for parameters that svc does not have. The characters are the key, unless they are base32. */
+/**
+ * Returns the secret of an authenticator app in base32; null if svc does not support its parameters. Without `secretEncoding`,
+ * Keycloak uses the bytes of the text as the key.
+ */
 function authenticatorOf({ secretData, credentialData }: Record<string, unknown>): string | null {
   const [{ value }, { subType, digits, period, algorithm, secretEncoding }] = [
     parsed(secretData),

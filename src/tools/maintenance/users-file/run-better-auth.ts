@@ -1,7 +1,5 @@
 import { type CommandContext, CommandError } from '../../../contract/command.ts'
-
 import { importSecrets } from '../../../platform/config/load.ts'
-
 import { DataError } from '../../../platform/database/copy/values.ts'
 import { requireUrl } from '../laravel/import.ts'
 import { openSource } from '../laravel/source/open.ts'

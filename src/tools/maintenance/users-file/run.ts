@@ -8,7 +8,6 @@ import { findProvider } from '../../../features/social/providers/provider.ts'
 import { newAttributes } from '../../../identity/attributes.ts'
 import { maxGroups } from '../../../identity/groups.ts'
 import { type ImportedIdentity, takenAddresses } from '../../../identity/import.ts'
-
 import { canonicalEmail } from '../../../identity/user.ts'
 import { requireUsername, usedUsernames } from '../../../identity/username.ts'
 import { legacyHashes } from '../../../identity/users.ts'
@@ -155,7 +154,7 @@ function linksOf(config: Config, { links, left }: ConvertedUser): ImportedIdenti
   })
 }
 
-/** Leaves out usernames that other users have or had. A user who was imported before keeps the own one. */
+/** Removes usernames that other users have or had from the lines. A user who already exists keeps their username. */
 async function keepTakenNames(
   { database, now }: CommandContext,
   lines: ImportLine[],

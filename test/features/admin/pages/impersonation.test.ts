@@ -65,7 +65,7 @@ t.test('changes nothing at svc, and reads nothing that needs a confirmation', as
   await refused('DELETE', '/user')
   const page = await browser.send('/account/profile', { name: 'Eve' })
   t.equal(page.statusCode, 403)
-  t.match(page.body, 'You can look, but not change this account.')
+  t.match(page.body, 'You can see this account, but not change it. Stop acting as the user first.')
   const user = await svc.database.prisma.user.findUnique({ where: { id: BigInt(ada.id) } })
   t.match(user, { email: 'ada@example.com', twoFactorSecret: null })
 })
