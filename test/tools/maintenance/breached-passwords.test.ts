@@ -70,7 +70,7 @@ t.test('reports lists that it cannot index, and keeps the earlier index', async 
     ['A'.repeat(39), /^Line 1 /],
     ['A'.repeat(32), /^Line 1 /],
     [`${'A'.repeat(40)}:x`, /^Line 1 /],
-    [randomBytes(300).toString('latin1'), /^Line 1 /],
+    [`\0${randomBytes(300).toString('latin1')}`, /^Line 1 /],
   ]
   for (const [content, message] of cases) {
     writeFileSync(list, content)
