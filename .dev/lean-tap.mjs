@@ -1,5 +1,6 @@
-// Preloaded in test processes: turns off two services of tap that svc does not use.
+// Preloaded in test processes: turns off three services of tap that svc does not use.
 import asyncHooks from 'node:async_hooks'
+import inspector from 'node:inspector'
 import module, { syncBuiltinESMExports } from 'node:module'
 
 // tap follows each promise, to find the test that an uncaught error belongs to. This takes 15 % of the processor time of
@@ -16,4 +17,11 @@ module.registerHooks = ({ load }) => {
   // Passes this file instead of the test file: tap measures nothing in processes that start from a file below `.tap`.
   load(import.meta.url, {}, () => ({}))
   return { deregister() {} }
+}
+
+// tap counts how often each block runs. svc only needs to know whether it ran, which costs a tenth of the time less.
+const { post } = inspector.Session.prototype
+inspector.Session.prototype.post = function (method, parameters, ...others) {
+  const isCounting = method === 'Profiler.startPreciseCoverage'
+  return post.call(this, method, isCounting ? { ...parameters, callCount: false } : parameters, ...others)
 }

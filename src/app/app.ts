@@ -10,7 +10,7 @@ import { openSessions } from '../auth/access/sessions.ts'
 import { openBodyLimit } from '../auth/access/unfinished-bodies.ts'
 import { accountsOf } from '../auth/accounts.ts'
 import { LoginCodes } from '../auth/sign-in/login-codes.ts'
-import { tokenBearer } from '../auth/tokens/bearer.ts'
+import { boundToken, tokenBearer } from '../auth/tokens/bearer.ts'
 import { subscriberOf } from '../contract/feature.ts'
 import { addErrorPages } from '../pages/error-pages.ts'
 import { notFound } from '../platform/errors.ts'
@@ -67,13 +67,17 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(fastifyCookie, { hook: false })
   await addCors(app)
   const store = new SessionStore({ database, lookups: app.lookups, clock, config, subscriber: app.subscriber })
-  app.decorate('sessions', await openSessions(app, config, app.cookies, store))
+  app.decorate('sessions', await openSessions(app, config, { bound: app.boundSessions, cookies: app.cookies, store }))
   await addOpenApi(app, version)
   app.decorate('accounts', accountsOf(app))
   app.decorate('loginCodes', new LoginCodes(app))
   for (const { services } of features) await services?.(app)
 
-  const callers = openCallers(app, { apiToken: tokenBearer, findRemembered: app.remember.find })
+  const callers = openCallers(app, {
+    apiToken: tokenBearer,
+    boundApiToken: boundToken,
+    findRemembered: app.remember.find,
+  })
   const methods = openMethodRules(app)
   addPipeline(app, pipeline({ callers, ...limits, bodyLimit: openBodyLimit(), methods }))
   const on = features.filter(({ isOn }) => isOn?.(config.current()) ?? true)

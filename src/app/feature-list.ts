@@ -7,6 +7,7 @@ import { apiDescriptionFeature } from '../features/api-description/feature.ts'
 import { appLinksFeature } from '../features/app-links/feature.ts'
 import { assetsFeature } from '../features/assets/feature.ts'
 import { auditSealFeature } from '../features/audit-seal/feature.ts'
+import { boundSessionFeature } from '../features/bound-sessions/feature.ts'
 import { decisionHookFeature } from '../features/decision-hooks/feature.ts'
 import { decisionLogFeature } from '../features/decision-log/feature.ts'
 import { diagnoseFeature } from '../features/diagnose/feature.ts'
@@ -70,6 +71,7 @@ export const features: readonly Feature[] = [
   profileFeature,
   twoFactorFeature,
   activeSessionsFeature,
+  boundSessionFeature,
   oauthFeature,
   tokenFeature,
   scimFeature,

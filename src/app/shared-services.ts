@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { BoundSessions } from '../auth/access/bound-sessions.ts'
 import { Cookies } from '../auth/access/cookies.ts'
 import type { Lookups } from '../auth/access/lookups/lookups.ts'
 import { openLookups } from '../auth/access/lookups/open.ts'
@@ -92,7 +93,8 @@ export async function addServices(
   app.decorate('secondFactor', new SecondFactor(config, database))
   // Uses @fastify/cookie, which is registered later, but before the first request.
   app.decorate('cookies', new Cookies(config, app))
-  app.decorate('remember', new RememberTokens(config, app.cookies))
+  app.decorate('boundSessions', new BoundSessions(config, app.cookies))
+  app.decorate('remember', new RememberTokens(config, app.cookies, app.boundSessions))
   app.decorate('touches', new Touches({ database, clock, config, log: logger }))
   app.addHook('onClose', async () => {
     await app.hashing.close()

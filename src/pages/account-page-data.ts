@@ -164,6 +164,8 @@ export interface AccountPageData {
       usedAt: string
       /** `remembered`: no session, but the next visit signs in. */
       state: 'current' | 'signed_in' | 'remembered' | 'administrator'
+      /** Whether copies of its cookies do not work on another device. */
+      isBound: boolean
       /** Target of the form that signs it out. */
       endAction: string
     }[]

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../platform/config/schema.ts'
-import type { FieldErrors, HttpError } from '../platform/errors.ts'
+import { type FieldErrors, type HttpError, needsSignIn } from '../platform/errors.ts'
 import { answerOf, sendError } from '../platform/http/error-handler.ts'
 import { languageOf } from '../platform/http/language.ts'
 import { isNavigation } from '../platform/http/navigation.ts'
@@ -137,15 +137,12 @@ function isEntry({ routeOptions }: FastifyRequest): boolean {
 }
 
 /** Page that resolves an error, if there is one. */
-function remedyOf(
-  { code, statusCode }: HttpError,
-  request: FastifyRequest,
-  text: TextLookup,
-): PageData['error']['link'] {
+function remedyOf(error: HttpError, request: FastifyRequest, text: TextLookup): PageData['error']['link'] {
+  const { code, statusCode } = error
   const config = request.server.config.current()
   if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
   if (code === 'terms_not_accepted') return { href: withReturn(termsPage, pageOf(request)), label: text('terms.open') }
-  if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }
+  if (needsSignIn(error)) return { href: signInPage(config, '/'), label: text('login.submit') }
   const page = passing.has(statusCode) ? pageOf(request) : null
   return page === null ? null : { href: page, label: text('error.reload') }
 }

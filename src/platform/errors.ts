@@ -238,6 +238,10 @@ export const passwordConfirmationRequired = (): HttpError =>
 export const secondFactorRequired = (): HttpError =>
   new HttpError(403, 'second_factor_required', 'A second factor is required.')
 
+/** Tests for an error after which the user should sign in. */
+export const needsSignIn = ({ code, statusCode }: HttpError): boolean =>
+  statusCode === 401 && (code === 'unauthenticated' || code === 'session_unbound')
+
 /** The sign-in needs a code of the second factor: 422, or 401 for a session that waits for one. */
 export function secondFactorMissing(status: 401 | 422, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {
   const text = 'Enter the code of your second factor.'

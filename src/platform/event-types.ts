@@ -51,6 +51,7 @@ export const eventTypes = [
   'recovery_codes_generated',
   'registered',
   'remember_replayed',
+  'session_bound',
   'session_ended',
   'sessions_ended',
   'social_linked',

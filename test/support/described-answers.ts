@@ -25,9 +25,9 @@ export interface Description {
   components: Json
 }
 
-/** Headers that any response may have: of HTTP, cookies, CORS, limits and pages. */
+/** Headers that any response may have: of HTTP, cookies, bound sessions, CORS, limits and pages. */
 const commonHeaders =
-  /^(access-control-.*|cache-control|connection|content-(language|length|security-policy|type)|cross-origin-.*|date|deprecation|keep-alive|link|origin-agent-cluster|permissions-policy|pragma|referrer-policy|set-cookie|strict-transport-security|sunset|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|ratelimit-(limit|remaining)|xss-protection))$/
+  /^(access-control-.*|cache-control|connection|content-(language|length|security-policy|type)|cross-origin-.*|date|deprecation|keep-alive|link|origin-agent-cluster|permissions-policy|pragma|referrer-policy|secure-session-(challenge|registration)|set-cookie|strict-transport-security|sunset|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|ratelimit-(limit|remaining)|xss-protection))$/
 
 const mediaTypeOf = (headers: Answer['headers']): string =>
   String(headers['content-type'] ?? '')
@@ -65,6 +65,8 @@ export class DescribedAnswers {
     const response = this.#responseOf(operation.responses[status])
     // With strict cookies, a redirect that another site links to reloads itself first: `access/strict-cookies.ts`.
     if (status === 200 && body().startsWith('<!doctype html><meta http-equiv="refresh"')) return []
+    // A browser kept the cookie of a bound session for too long: `access/find-caller.ts`.
+    if (status === 307 && String(headers.location).split('?')[0] === path) return []
     // A response to HEAD has no body to tell.
     const isUnnamed = method === 'HEAD' && [400, 405, 500].includes(status)
     if (!response && (isUnnamed || isEverywhere(status, body()))) return []

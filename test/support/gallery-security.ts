@@ -68,6 +68,7 @@ const device: AccountPageData['account-sessions']['devices'][number] = {
   ipAddress: '2001:db8::8a2e:370:7334',
   usedAt: '2026-05-02T18:30:00.000000Z',
   state: 'signed_in',
+  isBound: true,
   endAction: '/account/sessions/1/end',
 }
 const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
@@ -162,7 +163,10 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
       othersHref: '/account/sessions/others',
     }),
   'account-sessions-one': (reply) =>
-    inAccount(reply, 'account-sessions', { devices: [{ ...device, state: 'current' }], othersHref: null }),
+    inAccount(reply, 'account-sessions', {
+      devices: [{ ...device, state: 'current', isBound: false }],
+      othersHref: null,
+    }),
   'account-sessions-hostile': (reply) =>
     inAccount(reply, 'account-sessions', {
       devices: [{ ...device, browser: hostile + long, ipAddress: hostile + long, endAction: hostile }],

@@ -46,7 +46,8 @@ export async function startSites(
 ): Promise<Sites> {
   let target = 0
   const front = createServer(certificate(t), (request, response) => {
-    if (request.headers.host?.split(':')[0] !== hosts.svc) {
+    const isForSite = request.url === '/.well-known/device-bound-sessions'
+    if (request.headers.host?.split(':')[0] !== hosts.svc && !isForSite) {
       response.setHeader('content-type', 'text/html')
       response.end('<!doctype html><title>Another site</title>')
       return

@@ -24,6 +24,7 @@ export type {
   VerificationLink,
 } from './account.ts'
 export type { components, paths } from './description.ts'
+export { createDpopKey, type DpopKey } from './dpop.ts'
 export {
   CsrfMismatchError,
   EmailUnverifiedError,

@@ -574,7 +574,7 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Only events of this type. */
-                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "delivery_retried" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "events_followed" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "impersonation_ended" | "impersonation_started" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "terms_accepted" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "agent_acted" | "agent_allowed" | "agent_ended" | "browser_distrusted" | "browser_trusted" | "client_blocked" | "client_unblocked" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "delivery_retried" | "denied_by_hook" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "events_followed" | "group_created" | "group_deleted" | "group_member_added" | "group_member_removed" | "impersonation_ended" | "impersonation_started" | "invitation_revoked" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "mail_not_sent" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_bound" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "terms_accepted" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_disabled" | "user_enabled" | "user_invited" | "user_updated" | "verification_sent";
                     /** @description Only events of the user with this id, who may have been deleted. */
                     user_id?: number;
                     /** @description Only events of this OAuth client. */
@@ -1948,6 +1948,58 @@ export interface paths {
             };
         };
     };
+    "/session/binding": {
+        /**
+         * Bind the session to a key of the browser
+         * @description For browsers that support Device Bound Session Credentials. They call it by themselves after a response with the header `Secure-Session-Registration`.
+         */
+        post: {
+            parameters: {
+                header?: {
+                    /** @description The proof, a JWT of the type `dbsc+jwt`. */
+                    "secure-session-response"?: string;
+                };
+            };
+            responses: {
+                200: components["responses"]["DeviceBoundSession"];
+            };
+        };
+    };
+    "/session/binding/refresh": {
+        /**
+         * Prove that the browser still has the key of its session
+         * @description Browsers call it by themselves before the cookie `svc_bound` expires. Without a proof, or with one for another challenge, svc answers 403 with a challenge in `Secure-Session-Challenge`.
+         */
+        post: {
+            parameters: {
+                header?: {
+                    /** @description The proof, a JWT of the type `dbsc+jwt`. */
+                    "secure-session-response"?: string;
+                    /** @description The id of the binding. */
+                    "sec-secure-session-id"?: string;
+                };
+            };
+            responses: {
+                200: components["responses"]["DeviceBoundSession"];
+            };
+        };
+    };
+    "/.well-known/device-bound-sessions": {
+        /**
+         * The origins that may bind sessions of this site
+         * @description With `session.domain`, browsers fetch it from the site, for example from `https://example.com` for `https://auth.example.com`.
+         */
+        get: {
+            responses: {
+                /** @description The origin of svc. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["DeviceBoundSessionOrigins"];
+                    };
+                };
+            };
+        };
+    };
     "/oauth/scopes": {
         /**
          * List the API scopes
@@ -3281,6 +3333,35 @@ export interface components {
             /** @description `passkey-deleted`. */
             status: string;
         };
+        /** @description Session instructions of Device Bound Session Credentials. */
+        DeviceBoundSession: {
+            /** @description The id of the binding. */
+            session_identifier: string;
+            /** @description The path to which the browser sends its proofs. */
+            refresh_url: string;
+            scope: {
+                /** @description The origin of svc, or its site with `session.domain`. */
+                origin: string;
+                /** @description Whether the binding covers the whole site. */
+                include_site: boolean;
+                /** @description The hosts of the site that the cookie belongs to. */
+                scope_specification: {
+                    type: string;
+                    domain: string;
+                    path: string;
+                }[];
+            };
+            /** @description The cookie that the browser renews. */
+            credentials: {
+                type: string;
+                name: string;
+                attributes: string;
+            }[];
+        };
+        /** @description The origin of svc. */
+        DeviceBoundSessionOrigins: {
+            registering_origins: string[];
+        };
         DeviceLogin: {
             /** @description Plain text `<id>|<secret>`: shown only once. */
             token: string;
@@ -3806,6 +3887,8 @@ export interface components {
             current: boolean;
             /** @description Whether an administrator acts as the user in this session. */
             impersonated: boolean;
+            /** @description Whether the session is bound to a key of the browser (`session.bound`). */
+            bound: boolean;
         };
         /** @description A linked provider account. */
         SocialAccount: {
@@ -4025,6 +4108,12 @@ export interface components {
         CreatedToken: {
             content: {
                 "application/json": components["schemas"]["CreatedToken"];
+            };
+        };
+        /** @description Session instructions of Device Bound Session Credentials. */
+        DeviceBoundSession: {
+            content: {
+                "application/json": components["schemas"]["DeviceBoundSession"];
             };
         };
         /** @description Done: an empty string. */

@@ -4,6 +4,7 @@
  */
 export interface PageGlobals {
   document?: { cookie: string }
+  location?: { href: string }
   navigator?: { credentials?: CredentialsContainer }
   PublicKeyCredential?: {
     isConditionalMediationAvailable?(): Promise<boolean>

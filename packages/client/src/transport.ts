@@ -1,3 +1,4 @@
+import { type DpopKey, dpopProof } from './dpop.ts'
 import { errorOf, NetworkError } from './errors.ts'
 import type { CallOptions, HttpMethod } from './operations.ts'
 import { page, pageCookies } from './page.ts'
@@ -12,6 +13,8 @@ export interface ClientOptions {
    * A function is called for each request, for example to read secure storage.
    */
   token?: Provided<string | null | undefined>
+  /** A key of `createDpopKey()` for bearer mode: `tokens.login()` binds the token to it, and each request proves to have it. */
+  dpop?: DpopKey
   /** Headers of every request, such as `cookie` and `origin` when a server renders a page. */
   headers?: Provided<Record<string, string>>
   /** Another implementation of fetch. */
@@ -120,7 +123,7 @@ export class Transport {
         accept: 'application/json',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(xsrf ? { 'x-xsrf-token': xsrf } : {}),
-        ...(await this.#bearer()),
+        ...(await this.#credential(method, url)),
         ...(await provided(this.#options.headers ?? {})),
         ...headers,
       },
@@ -133,9 +136,13 @@ export class Transport {
     return fetch(url, init).catch((error) => fail(error, signal))
   }
 
-  async #bearer(): Promise<Record<string, string>> {
-    const token = this.#isBearer ? await provided(this.#token) : null
-    return token ? { authorization: `Bearer ${token}` } : {}
+  async #credential(method: HttpMethod, url: string): Promise<Record<string, string>> {
+    if (!this.#isBearer) return {}
+    const token = (await provided(this.#token)) || null
+    const { dpop } = this.#options
+    if (!dpop) return token === null ? {} : { authorization: `Bearer ${token}` }
+    const proof = await dpopProof(dpop, { method, url: new URL(url, page.location?.href).href, token })
+    return { ...(token === null ? {} : { authorization: `DPoP ${token}` }), dpop: proof }
   }
 }
 

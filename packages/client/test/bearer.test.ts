@@ -8,6 +8,7 @@ import { freePort } from '../../../test/support/process.ts'
 import { codeAt } from '../../../test/support/totp.ts'
 import {
   createClient,
+  createDpopKey,
   ForbiddenError,
   NetworkError,
   NotFoundError,
@@ -51,6 +52,20 @@ t.test('signs a device in, manages tokens and revokes the token on logout', asyn
   await t.rejects(createClient({ baseUrl: url, token }).user(), UnauthorizedError)
   await svc.tokens.login(phone)
   await svc.tokens.revokeAll()
+  await t.rejects(svc.user(), UnauthorizedError)
+})
+
+t.test('binds the token of a device to its key, and proves to have it', async (t) => {
+  const dpop = await createDpopKey()
+  const svc = createClient({ baseUrl: `${url}/`, token: null, dpop })
+  const { token, user } = await svc.tokens.login(phone)
+  t.match(await svc.user(), { id: user.id })
+  t.match(await svc.tokens.create({ token_name: 'CI' }), /^\d+\|/, 'with a body')
+  await t.rejects(createClient({ baseUrl: url, token }).user(), UnauthorizedError, 'not as a bearer token')
+  const thief = createClient({ baseUrl: url, token, dpop: await createDpopKey() })
+  await t.rejects(thief.user(), UnauthorizedError, 'not with another key')
+  await t.rejects(crypto.subtle.exportKey('jwk', dpop.privateKey as never), 'the private key stays on the device')
+  await svc.logout()
   await t.rejects(svc.user(), UnauthorizedError)
 })
 

@@ -18,6 +18,7 @@ export interface CallerFacts {
   name: string | null
   actor: Actor | null
   expiresAt: number | null
+  keyThumbprint: string | null
   claims: Readonly<Record<string, unknown>>
 }
 
@@ -42,6 +43,8 @@ export class Caller implements CallerFacts {
   readonly actor: Actor | null
   /** Unix seconds; null for no expiry. */
   readonly expiresAt: number | null
+  /** Thumbprint (RFC 7638) of the key that the request proved to have; null for a bearer token. */
+  readonly keyThumbprint: string | null
   /** All claims of the access token, or the introspection response. */
   readonly claims: Readonly<Record<string, unknown>>
 
@@ -59,6 +62,7 @@ export class Caller implements CallerFacts {
     this.name = facts.name
     this.actor = facts.actor
     this.expiresAt = facts.expiresAt
+    this.keyThumbprint = facts.keyThumbprint
     this.claims = facts.claims
   }
 
@@ -75,14 +79,13 @@ export class Caller implements CallerFacts {
 
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/**
- * Reads the claims of a JWT and of an introspection response. Returns null if they do not describe a caller of a bearer
- * token: `cnf` binds a token to a key, which a bearer does not prove (RFC 9449 section 7.2).
- */
+/** Reads the claims of a JWT and of an introspection response. Returns null if they do not describe a caller. */
 export function readClaims(kind: CallerFacts['kind'], claims: Record<string, unknown>): CallerFacts | null {
   const { sub, exp, cnf, scope, abilities } = claims
   const id = text(sub)
-  if (id === null || cnf !== undefined) return null
+  const keyThumbprint = cnf === undefined ? null : text(Object(cnf).jkt)
+  // Another confirmation than the thumbprint of a key is one that the guard cannot check.
+  if (id === null || (cnf !== undefined && keyThumbprint === null)) return null
   if (exp !== undefined && exp !== null && !Number.isFinite(exp)) return null
   const actor = readActor(claims.act)
   if (actor === undefined) return null
@@ -98,6 +101,7 @@ export function readClaims(kind: CallerFacts['kind'], claims: Record<string, unk
     name: kind === 'jwt' ? text(claims.name) : null,
     actor,
     expiresAt: typeof exp === 'number' ? exp : null,
+    keyThumbprint,
     claims: Object.freeze(claims),
   }
 }

@@ -1,3 +1,5 @@
+import { proofAlgorithms } from './dpop.ts'
+
 /** Codes in the bodies of answers. svc uses the same codes. */
 export type GuardErrorCode = 'invalid_request' | 'unauthenticated' | 'invalid_ability' | 'forbidden' | 'unavailable'
 
@@ -59,6 +61,12 @@ export class Challenges {
   invalidRequest(description: string): GuardError {
     const headers = this.#challenge('error="invalid_request"', `error_description="${description}"`)
     return new GuardError(400, 'invalid_request', description, headers)
+  }
+
+  /** The token is bound to a key, and the request does not prove to have it (RFC 9449 section 7.1). */
+  invalidProof(): GuardError {
+    const challenge = `DPoP error="invalid_dpop_proof", algs="${proofAlgorithms.join(' ')}"`
+    return new GuardError(401, 'unauthenticated', 'Unauthenticated.', { 'www-authenticate': challenge })
   }
 
   insufficientScope(scopes: readonly string[]): GuardError {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Caller } from './caller.ts'
 import { GuardError } from './errors.ts'
 import { Guard } from './guard.ts'
-import { authorizationOf } from './node-request.ts'
+import { authorizationOf, proofRequestOf } from './node-request.ts'
 import type { GuardOptions } from './options.ts'
 import * as requirements from './requirements.ts'
 import * as tools from './tools.ts'
@@ -32,7 +32,7 @@ export function guard(options: GuardOptions): Middleware & { metadata: Middlewar
     response.writeHead(200, core.metadata.headers).end(core.metadata.body)
   }
   const authenticate: Middleware = (request, response, next) => {
-    core.authenticate(authorizationOf(request)).then(
+    core.authenticate(authorizationOf(request), proofRequestOf(request, request.originalUrl)).then(
       (caller) => {
         request.caller = caller
         next()

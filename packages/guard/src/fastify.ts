@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from './caller.ts'
 import { GuardError } from './errors.ts'
 import { Guard } from './guard.ts'
-import { authorizationOf } from './node-request.ts'
+import { authorizationOf, proofRequestOf } from './node-request.ts'
 import type { GuardOptions } from './options.ts'
 import * as requirements from './requirements.ts'
 import * as tools from './tools.ts'
@@ -53,7 +53,7 @@ export function guard(options: GuardOptions): Plugin & { metadata: Plugin } {
     app.addHook('onRequest', async (request, reply) => {
       if (metadata.isFor(request.method, request.routeOptions.url)) return
       try {
-        callers.set(request, await core.authenticate(authorizationOf(request.raw)))
+        callers.set(request, await core.authenticate(authorizationOf(request.raw), proofRequestOf(request.raw)))
       } catch (error) {
         return reject(reply, error)
       }

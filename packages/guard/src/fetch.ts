@@ -47,7 +47,11 @@ export async function check(
   try {
     // `Headers` joins repeated headers with a comma, which no token contains.
     const value = request.headers.get('authorization')
-    const caller = await core.authenticate(value === null ? [] : [value])
+    const proof = request.headers.get('dpop')
+    const { pathname } = new URL(request.url)
+    const caller = await core.authenticate(value === null ? [] : [value], {
+      ...{ proofs: proof === null ? [] : [proof], method: request.method, path: pathname },
+    })
     for (const requirement of required) {
       const error = 'checkBody' in requirement ? await checkTools(requirement, caller, request) : requirement(caller)
       if (error) return rejection(error)

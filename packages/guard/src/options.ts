@@ -13,6 +13,17 @@ export interface IntrospectionOptions {
   cacheSeconds?: number
 }
 
+/** Acceptance of tokens that are bound to a key. */
+export interface DpopOptions {
+  /** The origin under which clients call this API, such as `https://api.example.com`. */
+  origin: string
+  /**
+   * Marks a proof as used until `expiresAt` (Unix milliseconds), and returns false if it was used before. By default each
+   * process remembers its own proofs; several processes need a common store.
+   */
+  useOnce?: (id: string, expiresAt: number) => boolean | Promise<boolean>
+}
+
 export interface GuardOptions {
   /** `app.url` of svc. */
   issuer: string
@@ -28,6 +39,8 @@ export interface GuardOptions {
   keys?: JSONWebKeySet
   /** Accepts API tokens (`id|secret`). Without it, only JWTs are accepted. */
   introspection?: IntrospectionOptions
+  /** Accepts tokens with DPoP proofs (RFC 9449). Without it, tokens that are bound to a key are rejected. */
+  dpop?: DpopOptions
   /** Reads the status lists of svc, so that a revoked access token stops working before it expires. By default false. */
   statusLists?: boolean
   /** Fields of the metadata of this API (RFC 9728), such as `scopes_supported`. */
@@ -50,6 +63,7 @@ export interface Settings {
   clockTolerance: number
   keys: JSONWebKeySet | { uri: string }
   statusLists: boolean
+  dpop: DpopOptions | null
   introspection: (Required<IntrospectionOptions> & { issuer: string; audience: string }) | null
   remote: Remote
   now: () => number
@@ -93,6 +107,7 @@ export function readOptions(options: GuardOptions): Settings {
     clockTolerance,
     keys: options.keys ?? { uri: jwksUri },
     statusLists: options.statusLists === true,
+    dpop: options.dpop ? readDpop(options.dpop) : null,
     introspection: introspection ? readIntrospection(introspection, issuer, audience) : null,
     remote,
     now,
@@ -116,6 +131,14 @@ function readIntrospection(options: IntrospectionOptions, issuer: string, audien
   checkUrl('introspection.endpoint', endpoint)
   checkNumber('introspection.cacheSeconds', cacheSeconds, 5)
   return { clientId, clientSecret, endpoint, cacheSeconds, issuer, audience }
+}
+
+function readDpop(options: DpopOptions): DpopOptions {
+  checkUrl('dpop.origin', options.origin)
+  if (new URL(options.origin).origin !== options.origin) {
+    throw new TypeError('dpop.origin must be an origin, such as https://api.example.com.')
+  }
+  return options
 }
 
 function checkUrl(name: string, value: string): void {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { unauthenticated } from '../../platform/errors.ts'
 import type { Caller } from './caller.ts'
+import { ownTarget, type ProofTarget } from './dpop.ts'
 
 /**
  * Returns the caller of a bearer token, or null for an invalid one. `audience` is the audience of another API whose tokens
@@ -12,15 +13,20 @@ type BearerCheck = (
   audience?: string,
 ) => Promise<Caller | null>
 
-/** Checks of bearer tokens by their format. */
-export interface BearerChecks {
-  jwt: BearerCheck
-  /** `<id>|<secret>`, and legacy secrets without an id. */
-  apiToken: BearerCheck
+/** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
+export type BoundCheck = (
+  token: string,
+  request: FastifyRequest,
+  expected: { target: ProofTarget; audience: string | undefined },
+) => Promise<Caller>
+
+/** Checks by the format of the token: a JWT, or an API token (`<id>|<secret>`, and legacy secrets without an id). */
+export interface ByFormat<Check> {
+  jwt: Check
+  apiToken: Check
 }
 
-/** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
-export type BoundCheck = (token: string, request: FastifyRequest) => Promise<Caller>
+export type BearerChecks = ByFormat<BearerCheck>
 
 /** Tests for the format of a JWT. */
 export const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)
@@ -37,7 +43,7 @@ export function bearerOf(authorization: string | undefined): string | null {
 }
 
 /** Returns the token of an `Authorization: DPoP` header, or null. */
-export const boundTokenOf = (authorization: string | undefined): string | null =>
+const boundTokenOf = (authorization: string | undefined): string | null =>
   authorization === undefined ? null : (/^dpop +([^\s,]+)$/i.exec(authorization)?.[1] ?? null)
 
 /** Returns the caller of the bearer token, or null without one. Throws 401 `invalid_token` for an invalid token. */
@@ -52,4 +58,15 @@ export async function bearerCaller(
   const caller = await check(bearer, request, audience)
   if (!caller) throw unauthenticated('invalid')
   return caller
+}
+
+/** Returns the caller of a DPoP-bound token, or null without one. Throws 401 for an invalid token or proof. */
+export async function boundCaller(
+  request: FastifyRequest,
+  checks: ByFormat<BoundCheck>,
+  { target = ownTarget(request), audience }: { target?: ProofTarget | undefined; audience?: string | undefined } = {},
+): Promise<Caller | null> {
+  const token = boundTokenOf(request.headers.authorization)
+  if (token === null) return null
+  return (isJwt(token) ? checks.jwt : checks.apiToken)(token, request, { target, audience })
 }

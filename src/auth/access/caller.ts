@@ -10,6 +10,8 @@ interface Credential {
   abilities: readonly string[]
   /** Unix milliseconds; null for no expiry. */
   expiresAt: number | null
+  /** Whether the caller proved to have the key to which the credential is bound. */
+  readonly isBound: boolean
   /** Null for a machine. */
   user: User | null
   /** OpenID scopes that limit the user fields the caller can read; null for all fields. */
@@ -31,6 +33,8 @@ export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
   /** Name that the user gave the token; null for tokens of clients. */
   readonly name: string | null
+  /** Thumbprint of the key to which an API token is bound; its own new tokens are bound to it too. */
+  readonly keyThumbprint?: string | null
   /** Client of a JWT. */
   readonly clientId?: string
   /** The sign-in of a JWT. */
@@ -73,13 +77,19 @@ export class SessionCaller implements Credential {
   readonly actor?: string
   /** The same as a claim, for APIs. */
   readonly delegation?: object
+  readonly isBound: boolean
   /** Id of the session's row, which changes when the session is renewed; null without one. */
   readonly rowId: string | null
 
-  constructor({ id, publicId }: { id: string | null; publicId: string }, user: User, impersonation?: Impersonation) {
+  constructor(
+    { id, publicId, bindingId }: { id: string | null; publicId: string; bindingId: string | null },
+    user: User,
+    impersonation?: Impersonation,
+  ) {
     this.credentialId = publicId
     this.user = user
     this.rowId = id
+    this.isBound = bindingId !== null
     this.expiresAt = impersonation?.until ?? null
     if (!impersonation) return
     this.actor = String(impersonation.by)

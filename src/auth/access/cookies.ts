@@ -180,7 +180,7 @@ export class Cookies {
 
   #isShared(name: string): boolean {
     const { session, xsrf } = this.#current()
-    return [session, xsrf, 'svc_remember', 'svc_browser'].includes(name)
+    return [session, xsrf, 'svc_remember', 'svc_browser', 'svc_bound'].includes(name)
   }
 
   #isOwn(name: string): boolean {

@@ -2,10 +2,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { HttpError, isServiceUnavailable, secondFactorMissing, unauthenticated } from '../../platform/errors.ts'
 import { logAdvice } from '../../platform/http/advice.ts'
 import { only, type Step, type StepHook } from '../../platform/http/step.ts'
-import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './bearer-token.ts'
+import {
+  type BearerChecks,
+  type BoundCheck,
+  type ByFormat,
+  bearerCaller,
+  bearerOf,
+  boundCaller,
+} from './bearer-token.ts'
+import { boundCookie, sessionUnbound } from './bound-sessions.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { waitsForSecondFactor } from './diagnosis/cookies.ts'
 import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
+import type { ProofTarget } from './dpop.ts'
 import { isHidden } from './impersonation.ts'
 import { accessOf, isGuest, requiresCaller } from './route-access.ts'
 import { isStateful } from './stateful.ts'
@@ -25,7 +34,7 @@ declare module 'fastify' {
     testPage?: 'page' | 'query-token'
   }
   interface FastifyInstance {
-    findBearer: FindBearer
+    findToken: FindToken
     /** Checks of the access tokens that the OAuth server issues. */
     accessTokens: { check: BearerChecks['jwt']; checkBound: BoundCheck }
   }
@@ -35,21 +44,43 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the 401 for a request without a caller. Its code tells a session that waits for the second factor. */
-const noCaller = (request: FastifyRequest): HttpError =>
-  waitsForSecondFactor(request) ? secondFactorMissing(401) : unauthenticated()
+/** Returns the 401 for a request without a caller. Its code tells what the session waits for. */
+function noCaller(request: FastifyRequest): HttpError {
+  if (request.session?.state?.held) return sessionUnbound()
+  return waitsForSecondFactor(request) ? secondFactorMissing(401) : unauthenticated()
+}
+
+/**
+ * Repeats a request whose browser kept the cookie of its binding for too long: without the cookie, the browser proves
+ * itself first. A request without the cookie is not repeated.
+ */
+function repeatBound(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
+  const { boundSessions, clock } = request.server
+  const bindingId = request.session?.state?.held?.bindingId ?? null
+  if (bindingId === null || !boundSessions.isLate(bindingId, request.cookies[boundCookie], clock.now()))
+    return undefined
+  boundSessions.clearCookie(request, reply)
+  return reply.redirect(request.url, 307)
+}
 
 interface CallerParts {
-  /** Checks API tokens. */
+  /** Check API tokens. */
   apiToken: BearerChecks['apiToken']
+  boundApiToken: BoundCheck
   /** Returns the browser of a valid remember-me cookie, or null. */
   findRemembered: (visit: Visit) => Promise<Remembered | null>
 }
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-/** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
-type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
+/**
+ * Returns the caller of the bearer token or of the token with a DPoP proof, or null without one. Throws 401 for an invalid
+ * token. `target` is the request that the proof is for, if it is not this one.
+ */
+type FindToken = (
+  request: FastifyRequest,
+  expected?: { audience?: string | undefined; target?: ProofTarget },
+) => Promise<Caller | null>
 
 /** Pipeline steps that find the caller of a request. */
 interface CallerSteps {
@@ -59,12 +90,17 @@ interface CallerSteps {
 }
 
 /** Creates the steps that find the caller by session, remember-me cookie or token. */
-export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: CallerParts): CallerSteps {
+export function openCallers(
+  app: FastifyInstance,
+  { apiToken, boundApiToken, findRemembered }: CallerParts,
+): CallerSteps {
   const { check, checkBound } = app.accessTokens
   const bearers = { jwt: check, apiToken }
+  const bound: ByFormat<BoundCheck> = { jwt: checkBound, apiToken: boundApiToken }
   const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
+  app.decorateRequest('keyThumbprint', null)
   app.decorateRequest('presentedSessionId', null)
   app.decorateRequest('passedCsrf', false)
   app.decorateRequest('cookiePrefixes', null)
@@ -88,7 +124,7 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
    */
   const hybrid =
     (testPage?: 'page' | 'query-token') =>
-    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       const config = app.config.current()
       const { stateful, stateful_api } = config
       const { headers, url } = request
@@ -96,25 +132,26 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
       if (stateful_api && (isOwnPage || isStateful(headers, stateful))) {
         request.caller = await sessionCaller(request, reply)
       }
+      const repeated = repeatBound(request, reply)
+      if (repeated) return repeated
       const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
       try {
         if (linked) request.caller ??= await bearerCaller(linked, request, bearers)
-        request.caller ??= await app.findBearer(request)
-        if (!request.caller) {
-          const token = boundTokenOf(headers.authorization)
-          if (token === null) throw noCaller(request)
-          request.caller = await checkBound(token, request)
-        }
+        request.caller ??= await app.findToken(request)
+        if (!request.caller) throw noCaller(request)
       } catch (error) {
         if (is401(error) && config.guard.diagnose)
           logAdvice(request.log, 'authentication failed', unauthenticatedAdvice(request))
         throw error
       }
+      return undefined
     }
 
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
+    const repeated = repeatBound(request, reply)
+    if (repeated) return repeated
     if (!request.caller) throw noCaller(request)
   }
 
@@ -122,6 +159,8 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
     await sessions.read(request, reply)
+    const repeated = repeatBound(request, reply)
+    if (repeated) return repeated
     if (isHidden(request)) request.caller = null
     if (!request.caller && request.presentedSessionId === null) sessions.sendCookies(request, reply)
   }
@@ -164,8 +203,11 @@ export function openCallers(app: FastifyInstance, { apiToken, findRemembered }: 
     return isGuest(access) ? resumeGuest : resume
   }
 
-  app.decorate('findBearer', (request, audience) =>
-    bearerCaller(bearerOf(request.headers.authorization), request, bearers, audience),
+  app.decorate(
+    'findToken',
+    async (request, expected = {}) =>
+      (await bearerCaller(bearerOf(request.headers.authorization), request, bearers, expected.audience)) ??
+      boundCaller(request, bound, expected),
   )
 
   return {

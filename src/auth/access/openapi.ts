@@ -92,7 +92,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
         title: '',
         version,
         description:
-          'Sessions, API tokens, headless authentication, OAuth 2.0 and OpenID Connect.\n\nAny request can also get 400 `malformed_body` if it is invalid HTTP, and 500 `server_error`. An unknown path gets 404 `not_found`, an unsupported method 405 `method_not_allowed`. A browser that opens an address (GET with `text/html` in `Accept`, and not JSON first) gets errors as pages.',
+          'Sessions, API tokens, headless authentication, OAuth 2.0 and OpenID Connect.\n\nAny request can also get 400 `malformed_body` if it is invalid HTTP, and 500 `server_error`. An unknown path gets 404 `not_found`, an unsupported method 405 `method_not_allowed`. A browser that opens an address (GET with `text/html` in `Accept`, and not JSON first) gets errors as pages.\n\nWith `session.bound`, a response that signs a browser in has the header `Secure-Session-Registration`, and a browser that kept the cookie of its bound session for too long gets 307 to the same address, without the cookie.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url }],

@@ -1,6 +1,7 @@
 import type { SessionStore as LibraryStore } from '@fastify/session'
 import type { Session } from 'fastify'
 import { recordEvent, systemOrigin } from '../../identity/events.ts'
+import type { User } from '../../identity/user.ts'
 import { cacheSize, recent } from '../../platform/cache.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { CurrentConfig } from '../../platform/config/current.ts'
@@ -14,10 +15,22 @@ import { isStillAllowed } from './impersonation.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
 
-/** A loaded session: its live row, or the public id of a row that is no longer valid. Not part of the saved data. */
+/** A live session, or a remembered browser (`publicId` is null), whose browser has not proved that it has the key. */
+interface HeldSession {
+  publicId: string | null
+  bindingId: string | null
+  createdAt: number
+  user: User | null
+}
+
+/**
+ * A loaded session: its live row, the public id of a row that is no longer valid, or a row that this request may not use. Not
+ * part of the saved data.
+ */
 class SessionState {
   readonly row: SessionRow | null
   readonly stale: string | null
+  held: HeldSession | null = null
   /** JSON of the data that the request read or saved last. */
   data: string
 

@@ -5,6 +5,7 @@ import type { Config } from '../../platform/config/schema.ts'
 import { deriveKeys, type KeyPurpose } from '../../platform/crypto/keys.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import { Signer } from '../../platform/crypto/signer.ts'
+import { type BoundSessions, boundCookie } from './bound-sessions.ts'
 import type { CookiePrefix, Cookies } from './cookies.ts'
 import { mayReceiveSession } from './cross-site.ts'
 import { Xsrf } from './csrf.ts'
@@ -35,6 +36,7 @@ type Decrypt = FastifyInstance['decryptSession']
 
 interface SessionsParts {
   config: CurrentConfig
+  bound: BoundSessions
   cookies: Cookies
   store: SessionStore
   signers: Record<CookiePrefix, Signer>
@@ -44,6 +46,7 @@ interface SessionsParts {
 /** Reads sessions from cookies and sends the cookies: the only place that handles their names and signatures. */
 export class Sessions {
   readonly #config: CurrentConfig
+  readonly #bound: BoundSessions
   readonly #decrypt: Decrypt
   readonly #signers: Record<CookiePrefix, Signer>
   readonly #cookies: Cookies
@@ -51,8 +54,9 @@ export class Sessions {
   readonly #suffixes = new WeakMap<Config['session'], CookieSuffixes>()
   readonly xsrf: Xsrf
 
-  constructor({ config, cookies, store, signers, decrypt }: SessionsParts) {
+  constructor({ config, bound, cookies, store, signers, decrypt }: SessionsParts) {
     this.#config = config
+    this.#bound = bound
     this.#store = store
     this.#cookies = cookies
     this.#signers = signers
@@ -68,11 +72,24 @@ export class Sessions {
     request.cookiePrefixes = presented.prefixes
     const cookie = this.#presented(request)
     await this.#load(request, cookie)
+    await this.#hold(request, cookie)
     const { sessionId } = request.session
     request.presentedSessionId = cookie.startsWith(`${sessionId}.`) ? sessionId : null
     if (!mayReceiveSession(request)) return
     const stale = this.#cookies.staleLines(presented)
     if (stale.length > 0) reply.header('set-cookie', stale)
+  }
+
+  /**
+   * Hides a live session that svc must not accept yet. It keeps its id, so that nothing overwrites the cookies of a browser
+   * that can prove itself later.
+   */
+  async #hold(request: FastifyRequest, cookie: string): Promise<void> {
+    const row = request.session.state?.row
+    if (!row || !this.#bound.isHeld(row, request.cookies[boundCookie], request.server.clock.now())) return
+    this.#store.expect(request.session.sessionId, null)
+    await this.#load(request, cookie)
+    if (request.session.state) request.session.state.held = row
   }
 
   /**
@@ -164,8 +181,7 @@ export class Sessions {
 export async function openSessions(
   app: FastifyInstance,
   config: CurrentConfig,
-  cookies: Cookies,
-  store: SessionStore,
+  { bound, cookies, store }: Pick<SessionsParts, 'bound' | 'cookies' | 'store'>,
 ): Promise<Sessions> {
   const signerOf = (purpose: KeyPurpose) => new Signer(deriveKeys(config.current().app.secret, purpose))
   const signers = {
@@ -186,5 +202,5 @@ export async function openSessions(
     decrypt = scope.decryptSession
   })
   if (!decrypt) throw new Error('@fastify/session did not register.')
-  return new Sessions({ config, cookies, store, signers, decrypt })
+  return new Sessions({ config, bound, cookies, store, signers, decrypt })
 }

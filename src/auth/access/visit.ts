@@ -10,6 +10,13 @@ import type { CookiePrefix } from './cookies.ts'
 /** What the server offers to domain code. */
 export type Services = FastifyInstance
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Thumbprint of the key that the client proved to have, to bind a new token to it. Null by default. */
+    keyThumbprint: string | null
+  }
+}
+
 /** What domain code knows of a request. Tests make one of plain values. */
 export interface Visit {
   readonly app: Services
@@ -20,6 +27,8 @@ export interface Visit {
   readonly session: FastifySessionObject
   /** The address of the client, for limits. */
   readonly address: string
+  /** Thumbprint of the key that the client proved to have, to bind a new token to it. */
+  readonly keyThumbprint: string | null
   /** Value of a cookie by its name without prefix. */
   cookie(name: string): string | undefined
   cookiePrefix(name: string): CookiePrefix
@@ -52,6 +61,10 @@ class RequestVisit implements Visit {
 
   get address(): string {
     return this.#request.ip
+  }
+
+  get keyThumbprint(): string | null {
+    return this.#request.keyThumbprint
   }
 
   cookie(name: string): string | undefined {

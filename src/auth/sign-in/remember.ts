@@ -11,6 +11,7 @@ import type { MacKey } from '../../platform/crypto/mac.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { unauthenticated } from '../../platform/errors.ts'
+import { type BoundSessions, boundCookie } from '../access/bound-sessions.ts'
 import { SessionCaller } from '../access/caller.ts'
 import type { CookiePrefix, Cookies } from '../access/cookies.ts'
 import type { Remembered } from '../access/find-caller.ts'
@@ -78,12 +79,14 @@ async function forgetLeastUsed(tx: Tx, id: number): Promise<void> {
 export class RememberTokens {
   readonly #config: CurrentConfig
   readonly #cookies: Cookies
+  readonly #bound: BoundSessions
   readonly #keys: readonly MacKey[]
   /** Questions to the hook before_sign_in that wait for an answer, by device and address. */
   readonly #deciding = new Map<string, Promise<'allowed' | 'refused'>>()
 
-  constructor(config: CurrentConfig, cookies: Cookies) {
+  constructor(config: CurrentConfig, cookies: Cookies, bound: BoundSessions) {
     this.#config = config
+    this.#bound = bound
     this.#cookies = cookies
     this.#keys = deriveKeys(config.current().app.secret, 'remember')
   }
@@ -98,8 +101,15 @@ export class RememberTokens {
       if (this.#wasIssued(presented)) await this.#endReplayed(visit, presented, row.user)
       return null
     }
+    const bindable = { bindingId: row.bindingId, boundAt: null, user: row.user }
+    const now = visit.app.clock.now()
+    if (this.#bound.isHeld(bindable, visit.cookie(boundCookie), now)) {
+      const { state } = visit.session
+      if (state) state.held ??= { ...bindable, publicId: null, createdAt: now }
+      return null
+    }
     return {
-      caller: new SessionCaller({ id: null, publicId: 'remembered' }, row.user),
+      caller: new SessionCaller({ id: null, publicId: 'remembered', bindingId: row.bindingId }, row.user),
       resume: (request, reply) => this.#resume(request, reply, presented, row),
     }
   }
@@ -112,7 +122,7 @@ export class RememberTokens {
     const row = await tx.rememberToken.create({
       data: {
         userId: BigInt(user.id),
-        tokenHash: sha256Hex(this.#bound(secret)),
+        tokenHash: sha256Hex(this.#withPrefix(secret)),
         passwordFingerprint: passwordFingerprint(password),
         ipAddress,
         userAgent,
@@ -130,11 +140,13 @@ export class RememberTokens {
     if (!old) return null
     const secret = randomId()
     await tx.rememberToken.delete({ where: { id } })
-    const { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt } = old
-    const kept = { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt }
+    const { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt, bindingId } = old
+    const kept = { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt, bindingId }
     const row = await tx.rememberToken.create({
-      data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordFingerprint: mark },
+      data: { ...kept, tokenHash: sha256Hex(this.#withPrefix(secret)), passwordFingerprint: mark },
     })
+    if (bindingId !== null)
+      await tx.sessionBinding.updateMany({ where: { id: bindingId }, data: { rememberTokenId: row.id } })
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
 
@@ -161,7 +173,7 @@ export class RememberTokens {
     }
   }
 
-  #bound(secret: string): string {
+  #withPrefix(secret: string): string {
     return bindSecret(secret, this.#cookies.prefix(rememberCookie))
   }
 
@@ -179,7 +191,7 @@ export class RememberTokens {
   }
 
   #cookieOf(id: bigint, secret: string): string {
-    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${this.#bound(secret)}`)}`
+    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${this.#withPrefix(secret)}`)}`
   }
 
   #wasIssued({ id, secret, tag }: Presented): boolean {
@@ -234,7 +246,9 @@ export class RememberTokens {
         select: { createdAt: true },
       })
       const proof = { at: createdAt.getTime(), methods: [] }
-      await insertSession(tx, visit, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
+      await insertSession(tx, visit, {
+        ...{ sessionId: shared, user, password, rememberTokenId: row.id, bindingId: row.bindingId, proof },
+      })
       await recordEvent(tx, visit.origin, { type: 'login_remembered', userId: user.id })
       return next
     })
@@ -278,13 +292,13 @@ export class RememberTokens {
     const previousHash = sha256Hex(secret)
     const rotated = await tx.rememberToken.updateMany({
       where: { id, tokenHash: previousHash },
-      data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, ...use },
+      data: { tokenHash: sha256Hex(this.#withPrefix(first)), previousHash, ...use },
     })
     if (rotated.count > 0) return first
     // A write, so that requests with the previous secret wait for one another.
     const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: use })
     if (used.count === 0) throw unauthenticated()
     const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })
-    return successors.find((successor) => sha256Hex(this.#bound(successor)) === row.tokenHash) ?? null
+    return successors.find((successor) => sha256Hex(this.#withPrefix(successor)) === row.tokenHash) ?? null
   }
 }

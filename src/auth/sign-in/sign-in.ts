@@ -39,6 +39,8 @@ interface NewSession {
   user: User
   password: string | null
   rememberTokenId: bigint | null
+  /** The binding of the browser, if it has proved itself. */
+  bindingId?: string | null
   proof: Authentication
   impersonation?: Impersonation
 }
@@ -51,20 +53,23 @@ export async function insertSession(tx: Tx, visit: Visit, session: NewSession): 
   const { ipAddress, userAgent, now } = visit.origin
   const date = new Date(now)
   const publicId = randomId()
-  const { proof, impersonation, user, password, rememberTokenId } = session
+  const { proof, impersonation, user, password, rememberTokenId, bindingId = null } = session
   const columns = {
     id: sha256Hex(session.sessionId),
     publicId,
     rememberTokenId,
     passwordFingerprint: passwordFingerprint(password),
     data: JSON.stringify({ proof, impersonation }),
+    bindingId,
   }
   await tx.session.create({
     data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
     select: { id: true },
   })
+  if (bindingId !== null)
+    await tx.sessionBinding.updateMany({ where: { id: bindingId }, data: { sessionId: publicId } })
   await visit.app.sessionListener.began(tx, visit, { publicId, userId: user.id })
-  return { ...columns, createdAt: now, lastSeenAt: now, user, password }
+  return { ...columns, createdAt: now, lastSeenAt: now, boundAt: null, user, password }
 }
 
 /** Cookies of a renewed session: a new session id and, if remembered, a new remember-me cookie. */
@@ -147,6 +152,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   app.remember.sendCookie(request, reply, begun.token?.cookie ?? null)
   rememberBrowser(request, reply, login)
   await switchSession(request, reply, sessionId, begun.row)
+  app.boundSessions.offer(reply, { publicId: begun.row.publicId, now: app.clock.now() })
   return true
 }
 

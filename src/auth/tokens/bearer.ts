@@ -6,8 +6,9 @@ import { constantTimeEqual } from '../../platform/crypto/hash.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { grants, storedAbilities } from '../access/abilities.ts'
 import { hasAdminRole } from '../access/administrators.ts'
-import type { BearerChecks } from '../access/bearer-token.ts'
+import type { BearerChecks, BoundCheck } from '../access/bearer-token.ts'
 import type { TokenCaller } from '../access/caller.ts'
+import { boundRefusal, requireProof } from '../access/dpop.ts'
 import type { TokenRow } from '../access/lookups/lookups.ts'
 import type { Act } from '../access/visit.ts'
 import { revokeToken } from './revoke.ts'
@@ -26,6 +27,7 @@ class ApiTokenCaller implements TokenCaller {
   readonly credentialId: string
   readonly name: string
   readonly expiresAt: number | null
+  readonly isBound: boolean
   readonly user: User
   readonly #row: TokenRow
   readonly #config: Config
@@ -38,6 +40,11 @@ class ApiTokenCaller implements TokenCaller {
     this.expiresAt = expiresAt
     this.credentialId = String(row.id)
     this.name = row.name
+    this.isBound = row.keyThumbprint !== null
+  }
+
+  get keyThumbprint(): string | null {
+    return this.#row.keyThumbprint
   }
 
   get abilities(): readonly string[] {
@@ -84,10 +91,21 @@ export interface LiveApiToken {
   expiresAt: number | null
 }
 
-/** Authenticates API tokens. */
+/** Authenticates API tokens with the scheme `DPoP` and a proof of possession. */
+export const boundToken: BoundCheck = async (token, request, { target }) => {
+  const { server: app } = request
+  const live = await liveToken(token, app)
+  if (!live?.row.keyThumbprint) throw boundRefusal('invalid_token')
+  await requireProof(request, { token, thumbprint: live.row.keyThumbprint, target })
+  noteUse(app, live.row)
+  return new ApiTokenCaller(live, app.config.current())
+}
+
+/** Authenticates API tokens. Throws 401 for one that is bound to a key (RFC 9449 section 7.2). */
 export const tokenBearer: BearerChecks['apiToken'] = async (bearer, { server: app }) => {
   const live = await liveToken(bearer, app)
   if (!live) return null
+  if (live.row.keyThumbprint !== null) throw boundRefusal('invalid_token')
   noteUse(app, live.row)
   return new ApiTokenCaller(live, app.config.current())
 }

@@ -26,6 +26,8 @@ export interface TokenGrant {
   expiresAt: number | null
   /** Session, token or sign-in that must still be valid when the token is issued. */
   credential: Credential
+  /** Thumbprint of the key to which the token is bound; null for a bearer token. */
+  keyThumbprint: string | null
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel
 }
@@ -48,7 +50,7 @@ export function decideGrant(asked: TokenRequest, caller: Caller, defaults: reado
     throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
   }
   const credential = caller.kind === 'session' ? { session: caller.rowId } : { token: BigInt(caller.credentialId) }
-  return { abilities, expiresAt: wanted ?? own, credential }
+  return { abilities, expiresAt: wanted ?? own, credential, keyThumbprint: narrow?.keyThumbprint ?? null }
 }
 
 /**
@@ -93,7 +95,8 @@ export function issueToken(visit: Visit, userId: number, name: string, grant: To
     }
     // The user is locked, so concurrent requests count one after the other.
     if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, visit, userId, grant)
-    const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
+    const { abilities, keyThumbprint } = grant
+    const facts = { userId, name, abilities, expiresAt, prefix, keyThumbprint, now: clock.now() }
     const created = await createToken(tx, facts)
     await recordEvent(tx, visit.origin, {
       type: 'token_created',
@@ -120,6 +123,7 @@ function noticeToken(visit: Visit, tx: Tx, user: User, device: string | null): P
 export async function issueForSignIn(visit: Visit, signIn: TokenSignIn, name: string): Promise<string> {
   const { default_abilities: abilities } = visit.app.config.current().tokens
   const { user, channel } = signIn
-  const grant = { abilities, expiresAt: null, credential: { account: signIn }, channel }
+  const { keyThumbprint } = visit
+  const grant = { abilities, expiresAt: null, keyThumbprint, credential: { account: signIn }, channel }
   return (await issueToken(visit, user.id, name, grant)).plainTextToken
 }

@@ -20,6 +20,8 @@ interface TokenFacts {
   abilities: readonly string[]
   expiresAt: Date | null
   prefix: string
+  /** Thumbprint of the key to which the token is bound; null for a bearer token. */
+  keyThumbprint?: string | null
   now: number
 }
 
@@ -39,7 +41,7 @@ const ownedBy = (userId: number) => ({ tokenableType: 'user', tokenableId: BigIn
 
 /** Creates an API token. Stores only the hash of its secret. */
 export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessToken> {
-  const { userId, name, abilities, expiresAt, prefix, now } = facts
+  const { userId, name, abilities, expiresAt, prefix, keyThumbprint = null, now } = facts
   const secret = newSecret(prefix)
   const date = new Date(now)
   const row = await tx.personalAccessToken.create({
@@ -49,6 +51,7 @@ export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessT
       token: secretHash(secret),
       abilities: JSON.stringify(abilities),
       expiresAt,
+      keyThumbprint,
       createdAt: date,
       updatedAt: date,
     },

@@ -40,11 +40,13 @@ const sessionPages: FastifyPluginAsync = async (app) => {
       const sessions = (await ownSessions(visitOf(request))).map((session) => ({
         ...shown(session),
         state: stateOf(session),
+        isBound: session.bound,
         endAction: `${section}/${session.id}/end`,
       }))
       const remembered = (await ownDevices(visitOf(request))).map((device) => ({
         ...shown(device),
         state: 'remembered' as const,
+        isBound: false,
         endAction: `${devicesPath}/${device.id}/end`,
       }))
       const devices = [...sessions, ...remembered]

@@ -34,6 +34,7 @@ const ListedSession = Type.Object(
     last_seen_at: date('When the session was last used, to the minute.'),
     current: Type.Boolean({ description: 'Whether this request uses the session.' }),
     impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user in this session.' }),
+    bound: Type.Boolean({ description: 'Whether the session is bound to a key of the browser (`session.bound`).' }),
   },
   { title: 'Session', description: 'A browser session of the user.' },
 )

@@ -14,6 +14,8 @@ export interface ListedSession {
   current: boolean
   /** Whether an administrator acts as the user in it. */
   impersonated: boolean
+  /** Whether copies of its cookies do not work on another device. */
+  bound: boolean
 }
 
 /** Maximum number of entries of a list. Every sign-in adds one. */
@@ -29,7 +31,10 @@ export async function listSessions(
     where: { userId: BigInt(userId), lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
     orderBy: [{ lastSeenAt: 'desc' }, { createdAt: 'desc' }],
     take: maxListed,
-    select: { publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true, data: true },
+    select: {
+      ...{ publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true, data: true },
+      bindingId: true,
+    },
   })
   const listed = rows.flatMap(({ data, ...row }) => {
     const { impersonation } = JSON.parse(data) as { impersonation?: { until: number } }
@@ -45,6 +50,7 @@ export async function listSessions(
     last_seen_at: wireDate(row.lastSeenAt),
     current: row.publicId === current,
     impersonated: row.impersonated,
+    bound: row.bindingId !== null,
   }))
 }
 

@@ -71,7 +71,8 @@ function authenticated(
     const mayBeSession = rule?.credentials?.includes('session') ?? true
     if (!mayBeSession || !mayUseSession(original, headers, config)) throw unauthenticated()
     const confirmationAge = proof?.confirmedAt == null ? null : at - proof.confirmedAt
-    const session = new SessionCaller({ id: null, publicId: '' }, userOf(caller.user))
+    const bindingId = caller.isBound ? 'recorded' : null
+    const session = new SessionCaller({ id: null, publicId: '', bindingId }, userOf(caller.user))
     return { caller: session, proof: { authentication: proof?.authentication, confirmationAge } }
   }
   const audiences = [config.oauth.audience, apiOf(rule, config)?.audience]
@@ -113,7 +114,7 @@ function tokenCaller(
   const can = (ability: string) => grants(abilities, ability)
   return {
     ...{ kind, abilities, can, cant: (ability: string) => !can(ability), signInRefusal, user },
-    ...{ credentialId: '', name: null, expiresAt: null, profileScopes: null },
+    ...{ credentialId: '', name: null, expiresAt: null, profileScopes: null, isBound: facts.isBound ?? false },
     revoke: async () => undefined,
   }
 }

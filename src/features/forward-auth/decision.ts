@@ -116,7 +116,8 @@ async function authenticate(
       return { caller: new SessionCaller(row, row.user, request.session.impersonation), proof }
     }
   }
-  const caller = await request.server.findBearer(request, apiOf(rule, config.current())?.audience)
+  const target = { method: original.methods[0] ?? '', url: original.url }
+  const caller = await request.server.findToken(request, { audience: apiOf(rule, config.current())?.audience, target })
   if (!caller) throw unauthenticated()
   return { caller, proof: null }
 }

@@ -19,6 +19,8 @@ export interface CallerFacts {
   /** The claims of a JWT about its audience and its sign-in. */
   signIn?: TokenSignIn
   /** The factors of a session, and when its user confirmed the password, in Unix milliseconds. */
+  /** Whether the caller proved to have the key of its credential. */
+  isBound?: true
   proof?: { authentication?: Authentication; confirmedAt: number | null }
 }
 
@@ -143,6 +145,7 @@ function callerFacts({ caller, proof }: Authenticated, now: number): CallerFacts
   }
   return {
     ...{ kind, user: facts, abilities },
+    ...(caller.isBound ? { isBound: true as const } : {}),
     ...(token?.clientId === undefined ? {} : { clientId: token.clientId }),
     ...(token?.signIn ? { signIn: token.signIn } : {}),
     ...(proof

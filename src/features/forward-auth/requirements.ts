@@ -1,4 +1,5 @@
 import { requireAbilities } from '../../auth/access/abilities.ts'
+import { bindingRequired } from '../../auth/access/bound-sessions.ts'
 import { type Caller, kindOf } from '../../auth/access/caller.ts'
 import type { Authentication } from '../../auth/sign-in/session-listener.ts'
 import { groupsOf } from '../../identity/groups.ts'
@@ -35,6 +36,7 @@ export function checkRequirements(
   if (abilities) requireAbilities(caller, { all: abilities })
   if (any_ability) requireAbilities(caller, { any: any_ability })
   if (verified && !caller.user?.email_verified_at) throw caller.user ? emailUnverified() : forbidden()
+  if (rule.bound && !caller.isBound) throw bindingRequired()
   if (rule.second_factor && !proof?.authentication?.methods.includes('mfa')) throw secondFactorRequired()
   if (rule.confirmed_within !== null && proofAge(proof, now) > rule.confirmed_within)
     throw passwordConfirmationRequired()

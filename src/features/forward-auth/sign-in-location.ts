@@ -3,7 +3,7 @@ import { twoFactorPage } from '../../pages/account/account-pages.ts'
 import { withReturn } from '../../pages/continuation.ts'
 import { ownLink, signInPage, termsPage } from '../../pages/links.ts'
 import type { Config } from '../../platform/config/schema.ts'
-import type { HttpError } from '../../platform/errors.ts'
+import { type HttpError, needsSignIn } from '../../platform/errors.ts'
 import { isNavigation } from '../../platform/http/navigation.ts'
 import type { OriginalRequest } from './original-request.ts'
 import { isTopLevel, receivesCookie } from './session-use.ts'
@@ -15,14 +15,15 @@ import { isTopLevel, receivesCookie } from './session-use.ts'
 export function signInLocation(
   original: OriginalRequest,
   request: FastifyRequest,
-  { code, headers }: HttpError,
+  error: HttpError,
   config: Config,
 ): string | null {
+  const { code, headers } = error
   const isBearer = request.headers.authorization !== undefined || headers['www-authenticate']?.includes('error=')
   if (isBearer || !isNavigation(request) || !isTopLevel(original, request.headers)) return null
   if (!config.stateful_api || !receivesCookie(original, config)) return null
   const page = signInPage(config, original.url)
-  if (code === 'unauthenticated') return page
+  if (needsSignIn(error)) return page
   if (code === 'terms_not_accepted') return ownLink(config, withReturn(termsPage, original.url))
   const isEnrolled = request.session?.state?.row?.user?.two_factor_enabled ?? false
   if (code === 'second_factor_required') {

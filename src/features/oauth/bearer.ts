@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { grants } from '../../auth/access/abilities.ts'
 import type { BearerChecks, BoundCheck } from '../../auth/access/bearer-token.ts'
 import type { TokenCaller, TokenSignIn } from '../../auth/access/caller.ts'
-import { useOnce } from '../../auth/access/used-once.ts'
+import { boundRefusal, requireProof } from '../../auth/access/dpop.ts'
 import type { Act } from '../../auth/access/visit.ts'
 import { recordEvent } from '../../identity/events.ts'
 import type { User } from '../../identity/user.ts'
@@ -12,7 +12,6 @@ import type { AccessTokenClaims } from './access-token.ts'
 import type { LiveToken } from './alive.ts'
 import { deletePersonalToken } from './applications/store.ts'
 import { actorsOf } from './delegation/actors.ts'
-import { boundRefusal, proofOf } from './dpop.ts'
 import type { OAuthServer } from './protocol/oauth-server.ts'
 import { denyToken } from './records/store.ts'
 import { signInRefusal } from './sign-in-refusal.ts'
@@ -25,6 +24,7 @@ class JwtCaller implements TokenCaller {
   readonly name: string | null
   readonly abilities: readonly string[]
   readonly expiresAt: number
+  readonly isBound: boolean
   readonly profileScopes: readonly string[] | null
   readonly user: User | null
   readonly actor?: string
@@ -42,6 +42,7 @@ class JwtCaller implements TokenCaller {
     this.expiresAt = claims.exp * 1000
     this.profileScopes = server.oauth.registry().isFirstParty(claims.client_id) ? null : this.abilities
     this.user = user
+    this.isBound = claims.cnf !== undefined
     const [actor] = actorsOf(claims)
     if (actor) {
       this.actor = actor.sub
@@ -97,12 +98,10 @@ export const oauthBearer =
 /** Authenticates tokens with the scheme `DPoP` and a proof of possession. */
 export const oauthBound =
   (oauthServer: OAuthServer): BoundCheck =>
-  async (token, request) => {
-    const live = await findFor(oauthServer, token, request.server)
+  async (token, request, { target, audience }) => {
+    const live = await findFor(oauthServer, token, request.server, audience)
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
-    const proof = await proofOf(request, token, live.claims.cnf.jkt)
-    const isNew = proof && (await useOnce(request.server.database, 'ReplayDetection', proof.name, proof.expiresAt))
-    if (!isNew) throw boundRefusal('invalid_dpop_proof')
+    await requireProof(request, { token, thumbprint: live.claims.cnf.jkt, target })
     return new JwtCaller(request.server, live)
   }
 

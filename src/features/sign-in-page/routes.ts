@@ -62,6 +62,15 @@ function reasonOf(returnTo: string | null): TextName | null {
   return returnTo?.split('?')[0] === linkPage ? 'login.link_reason' : null
 }
 
+const signInAnswer = {
+  description: '#SignInPage An HTML page. With `Refresh`, it waits until the browser has bound the session.',
+  headers: { Refresh: { type: 'string', description: 'The seconds until the page loads again, and its address.' } },
+  content: { 'text/html': { schema: { type: 'string' } } },
+}
+
+/** Milliseconds that a browser may take to register a key after the sign-in. */
+const bindingTime = 20_000
+
 interface LoginPage {
   form?: Form
   notice?: TextName | null
@@ -119,6 +128,21 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     return reply.page('challenge', { action: path, returnTo, errors, trustUntil, loginHref, parts }, status)
   }
 
+  /** Says whether the session must be bound first. The browser registers its key meanwhile, and the page loads again. */
+  function waitForBinding(request: FastifyRequest, reply: FastifyReply): 'waits' | 'in vain' | null {
+    const { held } = request.session.state ?? {}
+    if (!held || held.bindingId !== null) return null
+    if (app.clock.now() - held.createdAt > bindingTime) return 'in vain'
+    reply.header('refresh', `1; url=${request.url}`)
+    return 'waits'
+  }
+
+  function bindingPage(request: FastifyRequest) {
+    const text = textsOf(request)
+    const link = { href: request.url, label: text('binding.continue') }
+    return { title: text('binding.title'), message: text('binding.lead'), link }
+  }
+
   /** Returns the text of the first feature that has one. */
   const alertOf = (code: unknown): TextName | null =>
     app.features.flatMap(({ signInPage }) => signInPage?.alert?.(code) ?? [])[0] ?? null
@@ -133,7 +157,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       description:
         'Continues at `return_to` after the sign-in. Shows the form for the code while a second factor is pending.',
       response: {
-        200: pageAnswers.page,
+        200: signInAnswer,
         302: Type.Null({ description: "To `links.login`, the application's own page." }),
         303: Type.Null({ description: 'Already signed in: to `return_to`.' }),
       },
@@ -147,8 +171,11 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
         if (challenged) return challengePage(reply, returnTo, challenged)
         const isReauthentication = request.query.prompt === 'login'
         if (request.caller && !isReauthentication) return redirectOn(reply, returnTo)
+        const waiting = waitForBinding(request, reply)
+        if (waiting === 'waits') return reply.page('message', bindingPage(request))
         const notice = request.query.reset === undefined ? null : 'login.after_reset'
-        const alert = request.query.error === undefined ? null : alertOf(request.query.error)
+        const refused = waiting === 'in vain' ? 'login.unbound' : null
+        const alert = request.query.error === undefined ? refused : alertOf(request.query.error)
         const form = { email: typedText(request.query.login_hint) }
         return loginPage(reply, returnTo, { notice, alert, isReauthentication, form })
       },

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, kindOf } from '../../auth/access/caller.ts'
+import { keyForNewToken } from '../../auth/access/dpop.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { identifierOf } from '../../auth/sign-in/identifier.ts'
@@ -66,8 +67,18 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
           summary: 'Sign a device in: an API token for a password or another proof',
           description:
             'For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. For a user with 1,000 API tokens, it replaces an expired or the least recently used one. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.',
+          headers: Type.Object({
+            dpop: Type.Optional(
+              Type.String({
+                description: 'A DPoP proof (RFC 9449). The token then works only with proofs of its key.',
+              }),
+            ),
+          }),
           body: deviceLoginBody(proofs),
           response: { 200: DeviceLoginAnswer },
+        },
+        preHandler: async (request) => {
+          request.keyThumbprint = await keyForNewToken(request)
         },
       },
       async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../../platform/config/schema.ts'
 import { type AccountPageName, accountPageNames } from '../../platform/config/sections/accounts.ts'
-import { type HttpError, notFound } from '../../platform/errors.ts'
+import { type HttpError, needsSignIn, notFound } from '../../platform/errors.ts'
 import { withReturn } from '../continuation.ts'
 import { accountPage, confirmPage, ownLink, signInPage, signOutPath } from '../links.ts'
 import type { PageMenu } from '../page-data.ts'
@@ -85,10 +85,10 @@ export async function addAccountPages(scope: FastifyInstance, name: AccountPageN
 }
 
 /** The page where a user signs in or confirms the password, and then returns. A form returns to its section. */
-export function remedyOf({ code }: HttpError, request: FastifyRequest, home: string): string | null {
+export function remedyOf(error: HttpError, request: FastifyRequest, home: string): string | null {
   const returnTo = request.method === 'GET' ? request.url : home
-  if (code === 'unauthenticated') return signInPage(request.server.config.current(), returnTo)
-  if (code === 'password_confirmation_required') return withReturn(confirmPage, returnTo)
+  if (needsSignIn(error)) return signInPage(request.server.config.current(), returnTo)
+  if (error.code === 'password_confirmation_required') return withReturn(confirmPage, returnTo)
   return null
 }
 

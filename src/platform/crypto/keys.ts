@@ -18,6 +18,7 @@ export type KeyPurpose =
   | 'confirmation-code'
   | 'login-code'
   | 'idempotency'
+  | 'session-binding'
 
 /** Secrets for libraries that derive their own keys. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name' | 'audit-head'

@@ -11,6 +11,8 @@ export interface TokenRow {
   lastUsedAt: string | null
   expiresAt: string | null
   createdAt: string | null
+  /** Thumbprint of the key whose proofs requests must carry; null for a bearer token. */
+  keyThumbprint: string | null
   /** Null if the owner was deleted. */
   user: User | null
 }
@@ -24,6 +26,10 @@ export interface SessionRow {
   data: string
   createdAt: number
   lastSeenAt: number
+  /** The binding whose cookie the browser must send too. */
+  bindingId: string | null
+  /** When the browser registered its key in this session; null otherwise. */
+  boundAt: number | null
   user: User | null
   /** Current password hash of the user. */
   password: string | null
@@ -36,6 +42,8 @@ export interface RememberRow {
   previousHash: string | null
   passwordFingerprint: string | null
   expiresAt: number
+  /** The binding whose cookie the browser must send too. */
+  bindingId: string | null
   user: User | null
   password: string | null
 }

@@ -22,6 +22,7 @@ const tokens = columnsOf('t', [
   'last_used_at',
   'expires_at',
   'created_at',
+  'key_thumbprint',
 ])
 
 const sessions = columnsOf('s', [
@@ -32,9 +33,18 @@ const sessions = columnsOf('s', [
   'data',
   'created_at',
   'last_seen_at',
+  'binding_id',
+  'bound_at',
 ])
 
-const rememberTokens = columnsOf('r', ['id', 'token_hash', 'previous_hash', 'password_mark', 'expires_at'])
+const rememberTokens = columnsOf('r', [
+  'id',
+  'token_hash',
+  'previous_hash',
+  'password_mark',
+  'expires_at',
+  'binding_id',
+])
 
 /** The user and the password hash at the end of a row. */
 const ownerAt = (row: readonly Value[], offset: number): { user: User | null; password: string | null } => ({
@@ -53,6 +63,7 @@ function tokenOf(row: readonly Value[]): TokenRow {
     lastUsedAt: wireTimestamp(row[at.last_used_at]),
     expiresAt: wireTimestamp(row[at.expires_at]),
     createdAt: wireTimestamp(row[at.created_at]),
+    keyThumbprint: text(row[at.key_thumbprint]),
     user: userAt(row, width),
   }
 }
@@ -68,6 +79,8 @@ function sessionOf(row: readonly Value[]): SessionRow {
     data: string(row[at.data]),
     createdAt: milliseconds(row[at.created_at]),
     lastSeenAt: milliseconds(row[at.last_seen_at]),
+    bindingId: text(row[at.binding_id]),
+    boundAt: row[at.bound_at] === null ? null : milliseconds(row[at.bound_at]),
     ...ownerAt(row, width),
   }
 }
@@ -80,6 +93,7 @@ function rememberOf(row: readonly Value[]): RememberRow {
     previousHash: text(row[at.previous_hash]),
     passwordFingerprint: text(row[at.password_mark]),
     expiresAt: milliseconds(row[at.expires_at]),
+    bindingId: text(row[at.binding_id]),
     ...ownerAt(row, width),
   }
 }

@@ -32,7 +32,8 @@ export async function beginImpersonation(
     if (!administrator || !found || !mayImpersonate(administrator.user, found.user, config)) throw forbidden()
     const { user, password } = found
     const until = origin.now + config.admin.impersonation.max
-    const common = { rememberTokenId: null, proof: { at: origin.now, methods: [] } }
+    const bindingId = visit.session.state?.row?.bindingId ?? null
+    const common = { rememberTokenId: null, bindingId, proof: { at: origin.now, methods: [] } }
     // No browser gets the cookie of this session. If it ends with the administrator's other sessions, the impersonation ends too.
     const own = await insertSession(tx, visit, { ...common, sessionId: randomId(), ...administrator })
     const impersonation = { by, until, session: own.publicId }

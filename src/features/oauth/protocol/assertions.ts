@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
-import { isPlainId, oddTimeOf } from '../claim-bounds.ts'
+import { isPlainId, oddTimeOf } from '../../../auth/access/claim-bounds.ts'
 import { checkFapiClient } from './fapi.ts'
 
 /** Maximum lifetime of a client assertion, in seconds. */

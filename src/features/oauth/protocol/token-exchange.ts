@@ -184,7 +184,8 @@ async function findSubject(
     return live?.user && isExchangeable(live.claims, client.exchange) ? subjectOfJwt(live.claims, live.user) : null
   }
   const found = client.exchange.includes(apiTokenSource) ? await unexpiredToken(text, app) : null
-  if (!found) return null
+  // The request proves no key, so a copied token would get an unbound one.
+  if (!found || found.row.keyThumbprint !== null) return null
   const { row, user, expiresAt } = found
   if (!user.disabled) noteUse(app, row)
   const abilities = abilitiesOf(row, user, app.config.current())

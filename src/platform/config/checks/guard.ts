@@ -50,7 +50,7 @@ function requirementsCanBeMet({ guard }: Config, report: Report): void {
       abilities: abilities !== null,
       any_ability: any_ability !== null,
     }
-    const required = setKeys({ ...ofCredential, ...ofUser(rule), ...ofSession(rule) })
+    const required = setKeys({ ...ofCredential, bound: rule.bound, ...ofUser(rule), ...ofSession(rule) })
     if (access === 'public' && required.length > 0)
       report([...path, 'access'], `must not be public in a rule that requires ${required.join(', ')}`)
     const browser = setKeys(ofSession(rule))

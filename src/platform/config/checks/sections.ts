@@ -3,7 +3,7 @@ import { breachedIndexProblem } from '../../crypto/breached-passwords.ts'
 import { problemOf } from '../../languages/messages.ts'
 import { featureCookies } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
-import { isPublicSuffix, isWithin } from '../hosts.ts'
+import { isLoopback, isPublicSuffix, isWithin } from '../hosts.ts'
 import { isShownText, textFilesIn, textsWithPaths } from '../own-messages.ts'
 import type { Config } from '../schema.ts'
 import { certificateProblem, connectionUrlProblem } from '../url-parameters.ts'
@@ -20,6 +20,7 @@ export const sectionChecks: readonly Check[] = [
   crossSiteCookiesAreSecure,
   cookiePrefixesAreHonoured,
   cookiesAreNoOthers,
+  sessionsCanBeBound,
   passwordLengthsFit,
   breachedIndexIsReadable,
   linkPlaceholdersExist,
@@ -75,8 +76,17 @@ function cookiePrefixesAreHonoured({ session }: Config, report: Report): void {
   }
 }
 
+/** Browsers bind sessions on https and on localhost only. */
+function sessionsCanBeBound({ app, session }: Config, report: Report): void {
+  const { protocol, hostname } = new URL(app.url)
+  if (session.bound !== 'off' && protocol !== 'https:' && !isLoopback(hostname))
+    report(['session', 'bound'], 'must be off unless app.url is https; browsers bind no session over http')
+  if (session.bound === 'off' && session.bound_required_for.length > 0)
+    report(['session', 'bound_required_for'], 'must be empty while session.bound is off; set it to when_available')
+}
+
 /** Cookie names that svc already uses. */
-const OWN_COOKIES = /^svc_(remember|browser|flash|language|ui_locales|oauth_.*)$/
+const OWN_COOKIES = /^svc_(remember|browser|bound|flash|language|ui_locales|oauth_.*)$/
 
 function cookiesAreNoOthers({ session }: Config, report: Report): void {
   const nameOf = (key: 'cookie' | 'xsrf_cookie') => session[key].replace(/^__(Secure|Host)-/i, '')

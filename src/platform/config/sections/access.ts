@@ -112,6 +112,22 @@ export const accessSections = {
       max: '3650d',
       description: 'How long a remembered browser stays signed in. 400d is the maximum that browsers accept.',
     }),
+    bound: choice(['off', 'when_available'], {
+      default: 'off',
+      description:
+        'Whether browsers bind their sessions to the device (W3C Device Bound Session Credentials), so that copied cookies stop working after bound_interval. Browsers that cannot do this keep ordinary sessions. Requires https. With session.domain, the site of the domain must serve /.well-known/device-bound-sessions from svc.',
+    }),
+    bound_interval: duration({
+      default: '10m',
+      max: '24h',
+      description: 'How often a browser proves that it still has the key of a bound session.',
+    }),
+    bound_required_for: list(text({ maxLength: 255, description: 'A role.' }), {
+      default: [],
+      example: ['admin'],
+      description:
+        'The roles of the users whose sessions must be bound. In a browser that cannot bind its session, these users cannot sign in.',
+    }),
     login_failure_status: choice([401, 422], {
       default: 401,
       description: 'The status of a failed login. Some clients, such as breeze-next, show errors only for 422.',

@@ -137,6 +137,11 @@ const rule = entry(
       default: false,
       description: 'Whether the user must have used a second factor, or a passkey, in the current session.',
     }),
+    bound: flag({
+      default: false,
+      description:
+        'Whether the credential must be bound to a key: a session of session.bound, or a token with DPoP. Copies of it are useless.',
+    }),
     confirmed_within: nullable(
       duration({
         example: '3h',

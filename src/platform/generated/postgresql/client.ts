@@ -77,6 +77,11 @@ export type Session = Prisma.SessionModel
  */
 export type RememberToken = Prisma.RememberTokenModel
 /**
+ * Model SessionBinding
+ * The key of a browser that binds its session to the device. It works only while the session or the remember token exists.
+ */
+export type SessionBinding = Prisma.SessionBindingModel
+/**
  * Model UsedOnce
  * A one-time key that was used: a DPoP proof, a client assertion, the state of a social sign-in.
  */

@@ -131,7 +131,8 @@ export class Introspection {
       exp: expiresAt === null ? undefined : Math.floor(expiresAt / 1000),
       iat: createdAt === null ? undefined : Math.floor(createdAt / 1000),
       jti: String(row.id),
-      token_type: 'Bearer',
+      cnf: row.keyThumbprint === null ? undefined : { jkt: row.keyThumbprint },
+      token_type: row.keyThumbprint === null ? 'Bearer' : 'DPoP',
     })
   }
 

@@ -404,6 +404,7 @@ export const ModelName = {
   GroupMembership: 'GroupMembership',
   Session: 'Session',
   RememberToken: 'RememberToken',
+  SessionBinding: 'SessionBinding',
   UsedOnce: 'UsedOnce',
   LoginLimit: 'LoginLimit',
   LoginCode: 'LoginCode',
@@ -451,7 +452,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "scimUser" | "scimGroup" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation" | "eventSeal" | "eventKey"
+    modelProps: "passwordReset" | "configSnapshot" | "decisionBatch" | "group" | "groupMembership" | "session" | "rememberToken" | "sessionBinding" | "usedOnce" | "loginLimit" | "loginCode" | "idempotencyKey" | "trustedBrowser" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthClientDocument" | "oauthBlockedHost" | "oauthDelegation" | "oauthSecretUse" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "scimUser" | "scimGroup" | "socialAccount" | "personalAccessToken" | "user" | "usedUsername" | "emailChange" | "event" | "outbox" | "job" | "invitation" | "eventSeal" | "eventKey"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -970,6 +971,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.RememberTokenCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.RememberTokenCountAggregateOutputType> | number
+        }
+      }
+    }
+    SessionBinding: {
+      payload: Prisma.$SessionBindingPayload<ExtArgs>
+      fields: Prisma.SessionBindingFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.SessionBindingFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.SessionBindingFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        findFirst: {
+          args: Prisma.SessionBindingFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.SessionBindingFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        findMany: {
+          args: Prisma.SessionBindingFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>[]
+        }
+        create: {
+          args: Prisma.SessionBindingCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        createMany: {
+          args: Prisma.SessionBindingCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.SessionBindingCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>[]
+        }
+        delete: {
+          args: Prisma.SessionBindingDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        update: {
+          args: Prisma.SessionBindingUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        deleteMany: {
+          args: Prisma.SessionBindingDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.SessionBindingUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.SessionBindingUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>[]
+        }
+        upsert: {
+          args: Prisma.SessionBindingUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$SessionBindingPayload>
+        }
+        aggregate: {
+          args: Prisma.SessionBindingAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateSessionBinding>
+        }
+        groupBy: {
+          args: Prisma.SessionBindingGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.SessionBindingGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.SessionBindingCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.SessionBindingCountAggregateOutputType> | number
         }
       }
     }
@@ -3437,7 +3512,9 @@ export const SessionScalarFieldEnum = {
   ipAddress: 'ipAddress',
   userAgent: 'userAgent',
   createdAt: 'createdAt',
-  lastSeenAt: 'lastSeenAt'
+  lastSeenAt: 'lastSeenAt',
+  bindingId: 'bindingId',
+  boundAt: 'boundAt'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]
@@ -3453,10 +3530,24 @@ export const RememberTokenScalarFieldEnum = {
   userAgent: 'userAgent',
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
-  expiresAt: 'expiresAt'
+  expiresAt: 'expiresAt',
+  bindingId: 'bindingId'
 } as const
 
 export type RememberTokenScalarFieldEnum = (typeof RememberTokenScalarFieldEnum)[keyof typeof RememberTokenScalarFieldEnum]
+
+
+export const SessionBindingScalarFieldEnum = {
+  id: 'id',
+  userId: 'userId',
+  sessionId: 'sessionId',
+  rememberTokenId: 'rememberTokenId',
+  publicKey: 'publicKey',
+  createdAt: 'createdAt',
+  provedAt: 'provedAt'
+} as const
+
+export type SessionBindingScalarFieldEnum = (typeof SessionBindingScalarFieldEnum)[keyof typeof SessionBindingScalarFieldEnum]
 
 
 export const UsedOnceScalarFieldEnum = {
@@ -3721,7 +3812,8 @@ export const PersonalAccessTokenScalarFieldEnum = {
   lastUsedAt: 'lastUsedAt',
   expiresAt: 'expiresAt',
   createdAt: 'createdAt',
-  updatedAt: 'updatedAt'
+  updatedAt: 'updatedAt',
+  keyThumbprint: 'keyThumbprint'
 } as const
 
 export type PersonalAccessTokenScalarFieldEnum = (typeof PersonalAccessTokenScalarFieldEnum)[keyof typeof PersonalAccessTokenScalarFieldEnum]
@@ -4122,6 +4214,7 @@ export type GlobalOmitConfig = {
   groupMembership?: Prisma.GroupMembershipOmit
   session?: Prisma.SessionOmit
   rememberToken?: Prisma.RememberTokenOmit
+  sessionBinding?: Prisma.SessionBindingOmit
   usedOnce?: Prisma.UsedOnceOmit
   loginLimit?: Prisma.LoginLimitOmit
   loginCode?: Prisma.LoginCodeOmit

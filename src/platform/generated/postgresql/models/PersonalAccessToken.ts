@@ -47,6 +47,7 @@ export type PersonalAccessTokenMinAggregateOutputType = {
   expiresAt: Date | null
   createdAt: Date | null
   updatedAt: Date | null
+  keyThumbprint: string | null
 }
 
 export type PersonalAccessTokenMaxAggregateOutputType = {
@@ -60,6 +61,7 @@ export type PersonalAccessTokenMaxAggregateOutputType = {
   expiresAt: Date | null
   createdAt: Date | null
   updatedAt: Date | null
+  keyThumbprint: string | null
 }
 
 export type PersonalAccessTokenCountAggregateOutputType = {
@@ -73,6 +75,7 @@ export type PersonalAccessTokenCountAggregateOutputType = {
   expiresAt: number
   createdAt: number
   updatedAt: number
+  keyThumbprint: number
   _all: number
 }
 
@@ -98,6 +101,7 @@ export type PersonalAccessTokenMinAggregateInputType = {
   expiresAt?: true
   createdAt?: true
   updatedAt?: true
+  keyThumbprint?: true
 }
 
 export type PersonalAccessTokenMaxAggregateInputType = {
@@ -111,6 +115,7 @@ export type PersonalAccessTokenMaxAggregateInputType = {
   expiresAt?: true
   createdAt?: true
   updatedAt?: true
+  keyThumbprint?: true
 }
 
 export type PersonalAccessTokenCountAggregateInputType = {
@@ -124,6 +129,7 @@ export type PersonalAccessTokenCountAggregateInputType = {
   expiresAt?: true
   createdAt?: true
   updatedAt?: true
+  keyThumbprint?: true
   _all?: true
 }
 
@@ -224,6 +230,7 @@ export type PersonalAccessTokenGroupByOutputType = {
   expiresAt: Date | null
   createdAt: Date | null
   updatedAt: Date | null
+  keyThumbprint: string | null
   _count: PersonalAccessTokenCountAggregateOutputType | null
   _avg: PersonalAccessTokenAvgAggregateOutputType | null
   _sum: PersonalAccessTokenSumAggregateOutputType | null
@@ -260,6 +267,7 @@ export type PersonalAccessTokenWhereInput = {
   expiresAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
   createdAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
   updatedAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
+  keyThumbprint?: Prisma.StringNullableFilter<"PersonalAccessToken"> | string | null
 }
 
 export type PersonalAccessTokenOrderByWithRelationInput = {
@@ -273,6 +281,7 @@ export type PersonalAccessTokenOrderByWithRelationInput = {
   expiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrderInput | Prisma.SortOrder
   updatedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  keyThumbprint?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type PersonalAccessTokenWhereUniqueInput = Prisma.AtLeast<{
@@ -289,6 +298,7 @@ export type PersonalAccessTokenWhereUniqueInput = Prisma.AtLeast<{
   expiresAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
   createdAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
   updatedAt?: Prisma.DateTimeNullableFilter<"PersonalAccessToken"> | Date | string | null
+  keyThumbprint?: Prisma.StringNullableFilter<"PersonalAccessToken"> | string | null
 }, "id" | "token">
 
 export type PersonalAccessTokenOrderByWithAggregationInput = {
@@ -302,6 +312,7 @@ export type PersonalAccessTokenOrderByWithAggregationInput = {
   expiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrderInput | Prisma.SortOrder
   updatedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  keyThumbprint?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.PersonalAccessTokenCountOrderByAggregateInput
   _avg?: Prisma.PersonalAccessTokenAvgOrderByAggregateInput
   _max?: Prisma.PersonalAccessTokenMaxOrderByAggregateInput
@@ -323,6 +334,7 @@ export type PersonalAccessTokenScalarWhereWithAggregatesInput = {
   expiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PersonalAccessToken"> | Date | string | null
   createdAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PersonalAccessToken"> | Date | string | null
   updatedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PersonalAccessToken"> | Date | string | null
+  keyThumbprint?: Prisma.StringNullableWithAggregatesFilter<"PersonalAccessToken"> | string | null
 }
 
 export type PersonalAccessTokenCreateInput = {
@@ -336,6 +348,7 @@ export type PersonalAccessTokenCreateInput = {
   expiresAt?: Date | string | null
   createdAt?: Date | string | null
   updatedAt?: Date | string | null
+  keyThumbprint?: string | null
 }
 
 export type PersonalAccessTokenUncheckedCreateInput = {
@@ -349,6 +362,7 @@ export type PersonalAccessTokenUncheckedCreateInput = {
   expiresAt?: Date | string | null
   createdAt?: Date | string | null
   updatedAt?: Date | string | null
+  keyThumbprint?: string | null
 }
 
 export type PersonalAccessTokenUpdateInput = {
@@ -362,6 +376,7 @@ export type PersonalAccessTokenUpdateInput = {
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   updatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  keyThumbprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type PersonalAccessTokenUncheckedUpdateInput = {
@@ -375,6 +390,7 @@ export type PersonalAccessTokenUncheckedUpdateInput = {
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   updatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  keyThumbprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type PersonalAccessTokenCreateManyInput = {
@@ -388,6 +404,7 @@ export type PersonalAccessTokenCreateManyInput = {
   expiresAt?: Date | string | null
   createdAt?: Date | string | null
   updatedAt?: Date | string | null
+  keyThumbprint?: string | null
 }
 
 export type PersonalAccessTokenUpdateManyMutationInput = {
@@ -401,6 +418,7 @@ export type PersonalAccessTokenUpdateManyMutationInput = {
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   updatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  keyThumbprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type PersonalAccessTokenUncheckedUpdateManyInput = {
@@ -414,6 +432,7 @@ export type PersonalAccessTokenUncheckedUpdateManyInput = {
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   createdAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   updatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  keyThumbprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type PersonalAccessTokenCountOrderByAggregateInput = {
@@ -427,6 +446,7 @@ export type PersonalAccessTokenCountOrderByAggregateInput = {
   expiresAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  keyThumbprint?: Prisma.SortOrder
 }
 
 export type PersonalAccessTokenAvgOrderByAggregateInput = {
@@ -445,6 +465,7 @@ export type PersonalAccessTokenMaxOrderByAggregateInput = {
   expiresAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  keyThumbprint?: Prisma.SortOrder
 }
 
 export type PersonalAccessTokenMinOrderByAggregateInput = {
@@ -458,6 +479,7 @@ export type PersonalAccessTokenMinOrderByAggregateInput = {
   expiresAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  keyThumbprint?: Prisma.SortOrder
 }
 
 export type PersonalAccessTokenSumOrderByAggregateInput = {
@@ -478,6 +500,7 @@ export type PersonalAccessTokenSelect<ExtArgs extends runtime.Types.Extensions.I
   expiresAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  keyThumbprint?: boolean
 }, ExtArgs["result"]["personalAccessToken"]>
 
 export type PersonalAccessTokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -491,6 +514,7 @@ export type PersonalAccessTokenSelectCreateManyAndReturn<ExtArgs extends runtime
   expiresAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  keyThumbprint?: boolean
 }, ExtArgs["result"]["personalAccessToken"]>
 
 export type PersonalAccessTokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -504,6 +528,7 @@ export type PersonalAccessTokenSelectUpdateManyAndReturn<ExtArgs extends runtime
   expiresAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  keyThumbprint?: boolean
 }, ExtArgs["result"]["personalAccessToken"]>
 
 export type PersonalAccessTokenSelectScalar = {
@@ -517,9 +542,10 @@ export type PersonalAccessTokenSelectScalar = {
   expiresAt?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  keyThumbprint?: boolean
 }
 
-export type PersonalAccessTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "tokenableType" | "tokenableId" | "name" | "token" | "abilities" | "lastUsedAt" | "expiresAt" | "createdAt" | "updatedAt", ExtArgs["result"]["personalAccessToken"]>
+export type PersonalAccessTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "tokenableType" | "tokenableId" | "name" | "token" | "abilities" | "lastUsedAt" | "expiresAt" | "createdAt" | "updatedAt" | "keyThumbprint", ExtArgs["result"]["personalAccessToken"]>
 
 export type $PersonalAccessTokenPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "PersonalAccessToken"
@@ -544,6 +570,10 @@ export type $PersonalAccessTokenPayload<ExtArgs extends runtime.Types.Extensions
     expiresAt: Date | null
     createdAt: Date | null
     updatedAt: Date | null
+    /**
+     * Thumbprint (RFC 7638) of the key whose proofs requests must carry; null for a bearer token.
+     */
+    keyThumbprint: string | null
   }, ExtArgs["result"]["personalAccessToken"]>
   composites: {}
 }
@@ -977,6 +1007,7 @@ export interface PersonalAccessTokenFieldRefs {
   readonly expiresAt: Prisma.FieldRef<"PersonalAccessToken", 'DateTime'>
   readonly createdAt: Prisma.FieldRef<"PersonalAccessToken", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"PersonalAccessToken", 'DateTime'>
+  readonly keyThumbprint: Prisma.FieldRef<"PersonalAccessToken", 'String'>
 }
     
 

@@ -47,6 +47,7 @@ export type RememberTokenMinAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   expiresAt: Date | null
+  bindingId: string | null
 }
 
 export type RememberTokenMaxAggregateOutputType = {
@@ -60,6 +61,7 @@ export type RememberTokenMaxAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   expiresAt: Date | null
+  bindingId: string | null
 }
 
 export type RememberTokenCountAggregateOutputType = {
@@ -73,6 +75,7 @@ export type RememberTokenCountAggregateOutputType = {
   createdAt: number
   lastUsedAt: number
   expiresAt: number
+  bindingId: number
   _all: number
 }
 
@@ -98,6 +101,7 @@ export type RememberTokenMinAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
+  bindingId?: true
 }
 
 export type RememberTokenMaxAggregateInputType = {
@@ -111,6 +115,7 @@ export type RememberTokenMaxAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
+  bindingId?: true
 }
 
 export type RememberTokenCountAggregateInputType = {
@@ -124,6 +129,7 @@ export type RememberTokenCountAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
+  bindingId?: true
   _all?: true
 }
 
@@ -224,6 +230,7 @@ export type RememberTokenGroupByOutputType = {
   createdAt: Date
   lastUsedAt: Date
   expiresAt: Date
+  bindingId: string | null
   _count: RememberTokenCountAggregateOutputType | null
   _avg: RememberTokenAvgAggregateOutputType | null
   _sum: RememberTokenSumAggregateOutputType | null
@@ -260,6 +267,7 @@ export type RememberTokenWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
 }
 
@@ -274,6 +282,7 @@ export type RememberTokenOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
 }
 
@@ -291,6 +300,7 @@ export type RememberTokenWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
 }, "id">
 
@@ -305,6 +315,7 @@ export type RememberTokenOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.RememberTokenCountOrderByAggregateInput
   _avg?: Prisma.RememberTokenAvgOrderByAggregateInput
   _max?: Prisma.RememberTokenMaxOrderByAggregateInput
@@ -326,6 +337,7 @@ export type RememberTokenScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
+  bindingId?: Prisma.StringNullableWithAggregatesFilter<"RememberToken"> | string | null
 }
 
 export type RememberTokenCreateInput = {
@@ -338,6 +350,7 @@ export type RememberTokenCreateInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
   user: Prisma.UserCreateNestedOneWithoutRememberTokensInput
 }
 
@@ -352,6 +365,7 @@ export type RememberTokenUncheckedCreateInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
 }
 
 export type RememberTokenUpdateInput = {
@@ -364,6 +378,7 @@ export type RememberTokenUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutRememberTokensNestedInput
 }
 
@@ -378,6 +393,7 @@ export type RememberTokenUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RememberTokenCreateManyInput = {
@@ -391,6 +407,7 @@ export type RememberTokenCreateManyInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
 }
 
 export type RememberTokenUpdateManyMutationInput = {
@@ -403,6 +420,7 @@ export type RememberTokenUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RememberTokenUncheckedUpdateManyInput = {
@@ -416,6 +434,7 @@ export type RememberTokenUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RememberTokenCountOrderByAggregateInput = {
@@ -429,6 +448,7 @@ export type RememberTokenCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
 }
 
 export type RememberTokenAvgOrderByAggregateInput = {
@@ -447,6 +467,7 @@ export type RememberTokenMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
 }
 
 export type RememberTokenMinOrderByAggregateInput = {
@@ -460,6 +481,7 @@ export type RememberTokenMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
 }
 
 export type RememberTokenSumOrderByAggregateInput = {
@@ -529,6 +551,7 @@ export type RememberTokenCreateWithoutUserInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
 }
 
 export type RememberTokenUncheckedCreateWithoutUserInput = {
@@ -541,6 +564,7 @@ export type RememberTokenUncheckedCreateWithoutUserInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
 }
 
 export type RememberTokenCreateOrConnectWithoutUserInput = {
@@ -583,6 +607,7 @@ export type RememberTokenScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"RememberToken"> | string | null
 }
 
 export type RememberTokenCreateManyUserInput = {
@@ -595,6 +620,7 @@ export type RememberTokenCreateManyUserInput = {
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
+  bindingId?: string | null
 }
 
 export type RememberTokenUpdateWithoutUserInput = {
@@ -607,6 +633,7 @@ export type RememberTokenUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RememberTokenUncheckedUpdateWithoutUserInput = {
@@ -619,6 +646,7 @@ export type RememberTokenUncheckedUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type RememberTokenUncheckedUpdateManyWithoutUserInput = {
@@ -631,6 +659,7 @@ export type RememberTokenUncheckedUpdateManyWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 
@@ -646,6 +675,7 @@ export type RememberTokenSelect<ExtArgs extends runtime.Types.Extensions.Interna
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
+  bindingId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["rememberToken"]>
 
@@ -660,6 +690,7 @@ export type RememberTokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
+  bindingId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["rememberToken"]>
 
@@ -674,6 +705,7 @@ export type RememberTokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
+  bindingId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["rememberToken"]>
 
@@ -688,9 +720,10 @@ export type RememberTokenSelectScalar = {
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
+  bindingId?: boolean
 }
 
-export type RememberTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "tokenHash" | "previousHash" | "passwordFingerprint" | "ipAddress" | "userAgent" | "createdAt" | "lastUsedAt" | "expiresAt", ExtArgs["result"]["rememberToken"]>
+export type RememberTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "tokenHash" | "previousHash" | "passwordFingerprint" | "ipAddress" | "userAgent" | "createdAt" | "lastUsedAt" | "expiresAt" | "bindingId", ExtArgs["result"]["rememberToken"]>
 export type RememberTokenInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }
@@ -720,6 +753,10 @@ export type $RememberTokenPayload<ExtArgs extends runtime.Types.Extensions.Inter
     createdAt: Date
     lastUsedAt: Date
     expiresAt: Date
+    /**
+     * The binding whose cookie the browser must send too.
+     */
+    bindingId: string | null
   }, ExtArgs["result"]["rememberToken"]>
   composites: {}
 }
@@ -1154,6 +1191,7 @@ export interface RememberTokenFieldRefs {
   readonly createdAt: Prisma.FieldRef<"RememberToken", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"RememberToken", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"RememberToken", 'DateTime'>
+  readonly bindingId: Prisma.FieldRef<"RememberToken", 'String'>
 }
     
 

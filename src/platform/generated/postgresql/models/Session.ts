@@ -47,6 +47,8 @@ export type SessionMinAggregateOutputType = {
   userAgent: string | null
   createdAt: Date | null
   lastSeenAt: Date | null
+  bindingId: string | null
+  boundAt: Date | null
 }
 
 export type SessionMaxAggregateOutputType = {
@@ -60,6 +62,8 @@ export type SessionMaxAggregateOutputType = {
   userAgent: string | null
   createdAt: Date | null
   lastSeenAt: Date | null
+  bindingId: string | null
+  boundAt: Date | null
 }
 
 export type SessionCountAggregateOutputType = {
@@ -73,6 +77,8 @@ export type SessionCountAggregateOutputType = {
   userAgent: number
   createdAt: number
   lastSeenAt: number
+  bindingId: number
+  boundAt: number
   _all: number
 }
 
@@ -98,6 +104,8 @@ export type SessionMinAggregateInputType = {
   userAgent?: true
   createdAt?: true
   lastSeenAt?: true
+  bindingId?: true
+  boundAt?: true
 }
 
 export type SessionMaxAggregateInputType = {
@@ -111,6 +119,8 @@ export type SessionMaxAggregateInputType = {
   userAgent?: true
   createdAt?: true
   lastSeenAt?: true
+  bindingId?: true
+  boundAt?: true
 }
 
 export type SessionCountAggregateInputType = {
@@ -124,6 +134,8 @@ export type SessionCountAggregateInputType = {
   userAgent?: true
   createdAt?: true
   lastSeenAt?: true
+  bindingId?: true
+  boundAt?: true
   _all?: true
 }
 
@@ -224,6 +236,8 @@ export type SessionGroupByOutputType = {
   userAgent: string | null
   createdAt: Date
   lastSeenAt: Date
+  bindingId: string | null
+  boundAt: Date | null
   _count: SessionCountAggregateOutputType | null
   _avg: SessionAvgAggregateOutputType | null
   _sum: SessionSumAggregateOutputType | null
@@ -260,6 +274,8 @@ export type SessionWhereInput = {
   userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastSeenAt?: Prisma.DateTimeFilter<"Session"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"Session"> | string | null
+  boundAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   user?: Prisma.XOR<Prisma.UserNullableScalarRelationFilter, Prisma.UserWhereInput> | null
 }
 
@@ -274,6 +290,8 @@ export type SessionOrderByWithRelationInput = {
   userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastSeenAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrderInput | Prisma.SortOrder
+  boundAt?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
 }
 
@@ -291,6 +309,8 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastSeenAt?: Prisma.DateTimeFilter<"Session"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"Session"> | string | null
+  boundAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   user?: Prisma.XOR<Prisma.UserNullableScalarRelationFilter, Prisma.UserWhereInput> | null
 }, "id" | "publicId">
 
@@ -305,6 +325,8 @@ export type SessionOrderByWithAggregationInput = {
   userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastSeenAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrderInput | Prisma.SortOrder
+  boundAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionCountOrderByAggregateInput
   _avg?: Prisma.SessionAvgOrderByAggregateInput
   _max?: Prisma.SessionMaxOrderByAggregateInput
@@ -326,6 +348,8 @@ export type SessionScalarWhereWithAggregatesInput = {
   userAgent?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   lastSeenAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
+  bindingId?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  boundAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
 }
 
 export type SessionCreateInput = {
@@ -338,6 +362,8 @@ export type SessionCreateInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
   user?: Prisma.UserCreateNestedOneWithoutSessionsInput
 }
 
@@ -352,6 +378,8 @@ export type SessionUncheckedCreateInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
 }
 
 export type SessionUpdateInput = {
@@ -364,6 +392,8 @@ export type SessionUpdateInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   user?: Prisma.UserUpdateOneWithoutSessionsNestedInput
 }
 
@@ -378,6 +408,8 @@ export type SessionUncheckedUpdateInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionCreateManyInput = {
@@ -391,6 +423,8 @@ export type SessionCreateManyInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
 }
 
 export type SessionUpdateManyMutationInput = {
@@ -403,6 +437,8 @@ export type SessionUpdateManyMutationInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionUncheckedUpdateManyInput = {
@@ -416,6 +452,8 @@ export type SessionUncheckedUpdateManyInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionCountOrderByAggregateInput = {
@@ -429,6 +467,8 @@ export type SessionCountOrderByAggregateInput = {
   userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastSeenAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
+  boundAt?: Prisma.SortOrder
 }
 
 export type SessionAvgOrderByAggregateInput = {
@@ -447,6 +487,8 @@ export type SessionMaxOrderByAggregateInput = {
   userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastSeenAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
+  boundAt?: Prisma.SortOrder
 }
 
 export type SessionMinOrderByAggregateInput = {
@@ -460,6 +502,8 @@ export type SessionMinOrderByAggregateInput = {
   userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastSeenAt?: Prisma.SortOrder
+  bindingId?: Prisma.SortOrder
+  boundAt?: Prisma.SortOrder
 }
 
 export type SessionSumOrderByAggregateInput = {
@@ -483,6 +527,10 @@ export type NullableBigIntFieldUpdateOperationsInput = {
   decrement?: bigint | number
   multiply?: bigint | number
   divide?: bigint | number
+}
+
+export type NullableDateTimeFieldUpdateOperationsInput = {
+  set?: Date | string | null
 }
 
 export type SessionCreateNestedManyWithoutUserInput = {
@@ -537,6 +585,8 @@ export type SessionCreateWithoutUserInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
 }
 
 export type SessionUncheckedCreateWithoutUserInput = {
@@ -549,6 +599,8 @@ export type SessionUncheckedCreateWithoutUserInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
 }
 
 export type SessionCreateOrConnectWithoutUserInput = {
@@ -591,6 +643,8 @@ export type SessionScalarWhereInput = {
   userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastSeenAt?: Prisma.DateTimeFilter<"Session"> | Date | string
+  bindingId?: Prisma.StringNullableFilter<"Session"> | string | null
+  boundAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
 }
 
 export type SessionCreateManyUserInput = {
@@ -603,6 +657,8 @@ export type SessionCreateManyUserInput = {
   userAgent?: string | null
   createdAt: Date | string
   lastSeenAt: Date | string
+  bindingId?: string | null
+  boundAt?: Date | string | null
 }
 
 export type SessionUpdateWithoutUserInput = {
@@ -615,6 +671,8 @@ export type SessionUpdateWithoutUserInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionUncheckedUpdateWithoutUserInput = {
@@ -627,6 +685,8 @@ export type SessionUncheckedUpdateWithoutUserInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionUncheckedUpdateManyWithoutUserInput = {
@@ -639,6 +699,8 @@ export type SessionUncheckedUpdateManyWithoutUserInput = {
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  bindingId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  boundAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 
@@ -654,6 +716,8 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   userAgent?: boolean
   createdAt?: boolean
   lastSeenAt?: boolean
+  bindingId?: boolean
+  boundAt?: boolean
   user?: boolean | Prisma.Session$userArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -668,6 +732,8 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   userAgent?: boolean
   createdAt?: boolean
   lastSeenAt?: boolean
+  bindingId?: boolean
+  boundAt?: boolean
   user?: boolean | Prisma.Session$userArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -682,6 +748,8 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   userAgent?: boolean
   createdAt?: boolean
   lastSeenAt?: boolean
+  bindingId?: boolean
+  boundAt?: boolean
   user?: boolean | Prisma.Session$userArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -696,9 +764,11 @@ export type SessionSelectScalar = {
   userAgent?: boolean
   createdAt?: boolean
   lastSeenAt?: boolean
+  bindingId?: boolean
+  boundAt?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "publicId" | "userId" | "rememberTokenId" | "passwordFingerprint" | "data" | "ipAddress" | "userAgent" | "createdAt" | "lastSeenAt", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "publicId" | "userId" | "rememberTokenId" | "passwordFingerprint" | "data" | "ipAddress" | "userAgent" | "createdAt" | "lastSeenAt" | "bindingId" | "boundAt", ExtArgs["result"]["session"]>
 export type SessionInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.Session$userArgs<ExtArgs>
 }
@@ -734,6 +804,14 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     userAgent: string | null
     createdAt: Date
     lastSeenAt: Date
+    /**
+     * The binding whose cookie the browser must send too.
+     */
+    bindingId: string | null
+    /**
+     * When the browser registered the key of the binding in this session.
+     */
+    boundAt: Date | null
   }, ExtArgs["result"]["session"]>
   composites: {}
 }
@@ -1168,6 +1246,8 @@ export interface SessionFieldRefs {
   readonly userAgent: Prisma.FieldRef<"Session", 'String'>
   readonly createdAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly lastSeenAt: Prisma.FieldRef<"Session", 'DateTime'>
+  readonly bindingId: Prisma.FieldRef<"Session", 'String'>
+  readonly boundAt: Prisma.FieldRef<"Session", 'DateTime'>
 }
     
 

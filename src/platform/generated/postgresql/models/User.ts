@@ -335,6 +335,7 @@ export type UserWhereInput = {
   memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
+  sessionBindings?: Prisma.SessionBindingListRelationFilter
   trustedBrowsers?: Prisma.TrustedBrowserListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
   passkeys?: Prisma.PasskeyListRelationFilter
@@ -371,6 +372,7 @@ export type UserOrderByWithRelationInput = {
   memberships?: Prisma.GroupMembershipOrderByRelationAggregateInput
   sessions?: Prisma.SessionOrderByRelationAggregateInput
   rememberTokens?: Prisma.RememberTokenOrderByRelationAggregateInput
+  sessionBindings?: Prisma.SessionBindingOrderByRelationAggregateInput
   trustedBrowsers?: Prisma.TrustedBrowserOrderByRelationAggregateInput
   passwordReset?: Prisma.PasswordResetOrderByWithRelationInput
   passkeys?: Prisma.PasskeyOrderByRelationAggregateInput
@@ -410,6 +412,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   memberships?: Prisma.GroupMembershipListRelationFilter
   sessions?: Prisma.SessionListRelationFilter
   rememberTokens?: Prisma.RememberTokenListRelationFilter
+  sessionBindings?: Prisma.SessionBindingListRelationFilter
   trustedBrowsers?: Prisma.TrustedBrowserListRelationFilter
   passwordReset?: Prisma.XOR<Prisma.PasswordResetNullableScalarRelationFilter, Prisma.PasswordResetWhereInput> | null
   passkeys?: Prisma.PasskeyListRelationFilter
@@ -498,6 +501,7 @@ export type UserCreateInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -534,6 +538,7 @@ export type UserUncheckedCreateInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -570,6 +575,7 @@ export type UserUpdateInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -606,6 +612,7 @@ export type UserUncheckedUpdateInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -829,6 +836,20 @@ export type UserUpdateOneRequiredWithoutRememberTokensNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutRememberTokensInput, Prisma.UserUpdateWithoutRememberTokensInput>, Prisma.UserUncheckedUpdateWithoutRememberTokensInput>
 }
 
+export type UserCreateNestedOneWithoutSessionBindingsInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutSessionBindingsInput, Prisma.UserUncheckedCreateWithoutSessionBindingsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutSessionBindingsInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutSessionBindingsNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutSessionBindingsInput, Prisma.UserUncheckedCreateWithoutSessionBindingsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutSessionBindingsInput
+  upsert?: Prisma.UserUpsertWithoutSessionBindingsInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutSessionBindingsInput, Prisma.UserUpdateWithoutSessionBindingsInput>, Prisma.UserUncheckedUpdateWithoutSessionBindingsInput>
+}
+
 export type UserCreateNestedOneWithoutTrustedBrowsersInput = {
   create?: Prisma.XOR<Prisma.UserCreateWithoutTrustedBrowsersInput, Prisma.UserUncheckedCreateWithoutTrustedBrowsersInput>
   connectOrCreate?: Prisma.UserCreateOrConnectWithoutTrustedBrowsersInput
@@ -994,6 +1015,7 @@ export type UserCreateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1029,6 +1051,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1080,6 +1103,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1115,6 +1139,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1149,6 +1174,7 @@ export type UserCreateWithoutMembershipsInput = {
   updatedAt: Date | string
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1184,6 +1210,7 @@ export type UserUncheckedCreateWithoutMembershipsInput = {
   updatedAt: Date | string
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1235,6 +1262,7 @@ export type UserUpdateWithoutMembershipsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1270,6 +1298,7 @@ export type UserUncheckedUpdateWithoutMembershipsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1305,6 +1334,7 @@ export type UserCreateWithoutSessionsInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1340,6 +1370,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1391,6 +1422,7 @@ export type UserUpdateWithoutSessionsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1426,6 +1458,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1461,6 +1494,7 @@ export type UserCreateWithoutRememberTokensInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1496,6 +1530,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   updatedAt: Date | string
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1547,6 +1582,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1582,6 +1618,167 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUncheckedUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUncheckedUpdateOneWithoutUserNestedInput
+}
+
+export type UserCreateWithoutSessionBindingsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserCreateNestedOneWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutSessionBindingsInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  language?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  username?: string | null
+  attributes?: string
+  groups?: string
+  createdAt: Date | string
+  updatedAt: Date | string
+  memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  oauthDelegations?: Prisma.OauthDelegationUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+  eventKey?: Prisma.EventKeyUncheckedCreateNestedOneWithoutUserInput
+  scimUser?: Prisma.ScimUserUncheckedCreateNestedOneWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutSessionBindingsInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutSessionBindingsInput, Prisma.UserUncheckedCreateWithoutSessionBindingsInput>
+}
+
+export type UserUpsertWithoutSessionBindingsInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutSessionBindingsInput, Prisma.UserUncheckedUpdateWithoutSessionBindingsInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutSessionBindingsInput, Prisma.UserUncheckedCreateWithoutSessionBindingsInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutSessionBindingsInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutSessionBindingsInput, Prisma.UserUncheckedUpdateWithoutSessionBindingsInput>
+}
+
+export type UserUpdateWithoutSessionBindingsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  oauthDelegations?: Prisma.OauthDelegationUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+  eventKey?: Prisma.EventKeyUpdateOneWithoutUserNestedInput
+  scimUser?: Prisma.ScimUserUpdateOneWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutSessionBindingsInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  attributes?: Prisma.StringFieldUpdateOperationsInput | string
+  groups?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1618,6 +1815,7 @@ export type UserCreateWithoutTrustedBrowsersInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -1653,6 +1851,7 @@ export type UserUncheckedCreateWithoutTrustedBrowsersInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -1704,6 +1903,7 @@ export type UserUpdateWithoutTrustedBrowsersInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -1739,6 +1939,7 @@ export type UserUncheckedUpdateWithoutTrustedBrowsersInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -1774,6 +1975,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1809,6 +2011,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -1860,6 +2063,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -1895,6 +2099,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -1930,6 +2135,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -1965,6 +2171,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2016,6 +2223,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2051,6 +2259,7 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -2086,6 +2295,7 @@ export type UserCreateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -2121,6 +2331,7 @@ export type UserUncheckedCreateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2172,6 +2383,7 @@ export type UserUpdateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2207,6 +2419,7 @@ export type UserUncheckedUpdateWithoutOauthDelegationsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -2242,6 +2455,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -2277,6 +2491,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2328,6 +2543,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2363,6 +2579,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -2398,6 +2615,7 @@ export type UserCreateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
@@ -2433,6 +2651,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
@@ -2484,6 +2703,7 @@ export type UserUpdateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
@@ -2519,6 +2739,7 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
@@ -2554,6 +2775,7 @@ export type UserCreateWithoutScimUserInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -2589,6 +2811,7 @@ export type UserUncheckedCreateWithoutScimUserInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2640,6 +2863,7 @@ export type UserUpdateWithoutScimUserInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2675,6 +2899,7 @@ export type UserUncheckedUpdateWithoutScimUserInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -2710,6 +2935,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -2745,6 +2971,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2796,6 +3023,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2831,6 +3059,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -2866,6 +3095,7 @@ export type UserCreateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -2901,6 +3131,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -2952,6 +3183,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -2987,6 +3219,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -3022,6 +3255,7 @@ export type UserCreateWithoutEventKeyInput = {
   memberships?: Prisma.GroupMembershipCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutUserInput
@@ -3057,6 +3291,7 @@ export type UserUncheckedCreateWithoutEventKeyInput = {
   memberships?: Prisma.GroupMembershipUncheckedCreateNestedManyWithoutUserInput
   sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
   rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  sessionBindings?: Prisma.SessionBindingUncheckedCreateNestedManyWithoutUserInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedCreateNestedManyWithoutUserInput
   passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutUserInput
@@ -3108,6 +3343,7 @@ export type UserUpdateWithoutEventKeyInput = {
   memberships?: Prisma.GroupMembershipUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutUserNestedInput
@@ -3143,6 +3379,7 @@ export type UserUncheckedUpdateWithoutEventKeyInput = {
   memberships?: Prisma.GroupMembershipUncheckedUpdateManyWithoutUserNestedInput
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  sessionBindings?: Prisma.SessionBindingUncheckedUpdateManyWithoutUserNestedInput
   trustedBrowsers?: Prisma.TrustedBrowserUncheckedUpdateManyWithoutUserNestedInput
   passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
@@ -3164,6 +3401,7 @@ export type UserCountOutputType = {
   memberships: number
   sessions: number
   rememberTokens: number
+  sessionBindings: number
   trustedBrowsers: number
   passkeys: number
   oauthRecords: number
@@ -3178,6 +3416,7 @@ export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.I
   memberships?: boolean | UserCountOutputTypeCountMembershipsArgs
   sessions?: boolean | UserCountOutputTypeCountSessionsArgs
   rememberTokens?: boolean | UserCountOutputTypeCountRememberTokensArgs
+  sessionBindings?: boolean | UserCountOutputTypeCountSessionBindingsArgs
   trustedBrowsers?: boolean | UserCountOutputTypeCountTrustedBrowsersArgs
   passkeys?: boolean | UserCountOutputTypeCountPasskeysArgs
   oauthRecords?: boolean | UserCountOutputTypeCountOauthRecordsArgs
@@ -3217,6 +3456,13 @@ export type UserCountOutputTypeCountSessionsArgs<ExtArgs extends runtime.Types.E
  */
 export type UserCountOutputTypeCountRememberTokensArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   where?: Prisma.RememberTokenWhereInput
+}
+
+/**
+ * UserCountOutputType without action
+ */
+export type UserCountOutputTypeCountSessionBindingsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.SessionBindingWhereInput
 }
 
 /**
@@ -3299,6 +3545,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
+  sessionBindings?: boolean | Prisma.User$sessionBindingsArgs<ExtArgs>
   trustedBrowsers?: boolean | Prisma.User$trustedBrowsersArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
@@ -3384,6 +3631,7 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   memberships?: boolean | Prisma.User$membershipsArgs<ExtArgs>
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
+  sessionBindings?: boolean | Prisma.User$sessionBindingsArgs<ExtArgs>
   trustedBrowsers?: boolean | Prisma.User$trustedBrowsersArgs<ExtArgs>
   passwordReset?: boolean | Prisma.User$passwordResetArgs<ExtArgs>
   passkeys?: boolean | Prisma.User$passkeysArgs<ExtArgs>
@@ -3406,6 +3654,7 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     memberships: Prisma.$GroupMembershipPayload<ExtArgs>[]
     sessions: Prisma.$SessionPayload<ExtArgs>[]
     rememberTokens: Prisma.$RememberTokenPayload<ExtArgs>[]
+    sessionBindings: Prisma.$SessionBindingPayload<ExtArgs>[]
     trustedBrowsers: Prisma.$TrustedBrowserPayload<ExtArgs>[]
     passwordReset: Prisma.$PasswordResetPayload<ExtArgs> | null
     passkeys: Prisma.$PasskeyPayload<ExtArgs>[]
@@ -3863,6 +4112,7 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   memberships<T extends Prisma.User$membershipsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$membershipsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$GroupMembershipPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   sessions<T extends Prisma.User$sessionsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$sessionsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SessionPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   rememberTokens<T extends Prisma.User$rememberTokensArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$rememberTokensArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$RememberTokenPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  sessionBindings<T extends Prisma.User$sessionBindingsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$sessionBindingsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SessionBindingPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   trustedBrowsers<T extends Prisma.User$trustedBrowsersArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$trustedBrowsersArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$TrustedBrowserPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   passwordReset<T extends Prisma.User$passwordResetArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passwordResetArgs<ExtArgs>>): Prisma.Prisma__PasswordResetClient<runtime.Types.Result.GetResult<Prisma.$PasswordResetPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   passkeys<T extends Prisma.User$passkeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$passkeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$PasskeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
@@ -4384,6 +4634,30 @@ export type User$rememberTokensArgs<ExtArgs extends runtime.Types.Extensions.Int
   take?: number
   skip?: number
   distinct?: Prisma.RememberTokenScalarFieldEnum | Prisma.RememberTokenScalarFieldEnum[]
+}
+
+/**
+ * User.sessionBindings
+ */
+export type User$sessionBindingsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the SessionBinding
+   */
+  select?: Prisma.SessionBindingSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the SessionBinding
+   */
+  omit?: Prisma.SessionBindingOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.SessionBindingInclude<ExtArgs> | null
+  where?: Prisma.SessionBindingWhereInput
+  orderBy?: Prisma.SessionBindingOrderByWithRelationInput | Prisma.SessionBindingOrderByWithRelationInput[]
+  cursor?: Prisma.SessionBindingWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.SessionBindingScalarFieldEnum | Prisma.SessionBindingScalarFieldEnum[]
 }
 
 /**
