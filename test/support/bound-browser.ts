@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { Cookie } from 'tough-cookie'
@@ -194,6 +193,3 @@ export class BoundBrowser {
     this.cookies.set(key, { value, expires: this.now + lifetime })
   }
 }
-
-/** The value of `ath` in a DPoP proof. */
-export const hashOfToken = (token: string): string => hash('sha256', token, 'base64url')

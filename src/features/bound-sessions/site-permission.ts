@@ -9,7 +9,7 @@ export const permissionPath = '/.well-known/device-bound-sessions'
 const interval = 600_000
 
 /** Returns where browsers ask whether svc may bind the sessions of a whole site; null if they do not ask. */
-export function permissionUrl({ app, session }: Pick<Config, 'app' | 'session'>): string | null {
+function permissionUrl({ app, session }: Pick<Config, 'app' | 'session'>): string | null {
   const { hostname, protocol } = new URL(app.url)
   const site = getDomain(hostname, { allowPrivateDomains: true })
   return session.domain === null || site === null || site === hostname ? null : `${protocol}//${site}${permissionPath}`
