@@ -34,8 +34,8 @@ const holdReply = [
   /^pages\/(after-form|chosen-language|continuation|error-pages|form-page|page-headers|pages)\.ts$/,
   /^platform\/observability\/(logging|metrics\/requests)\.ts$/,
   /^auth\/access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
-  // Cookies: session, CSRF, remember token, known browser, and the test page's flash.
-  /^auth\/access\/(cookies|sessions)\.ts$/,
+  // Cookies: session, binding, CSRF, remember token, known browser, and the test page's flash.
+  /^auth\/access\/(bound-sessions|cookies|sessions)\.ts$/,
   /^auth\/sign-in\/(sign-in|challenge|remember|known-browser|trusted-browsers)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // Names the type only.

@@ -23,6 +23,8 @@ const slices: Readonly<Record<string, Slice>> = {
   'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
   'audit-seal': { words: /audit-seal|event_?-?(seal|key|head)|audit-head/i, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
+  // Its cookie is checked wherever sessions and remembered browsers are read.
+  'bound-sessions': { words: /bound-sessions|boundSessions|sessionBinding/, max: 9 },
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },
   'decision-hooks': { words: /decision-hooks|\bhooks\.before|config\/sections\/hooks/, max: maxFiles },

@@ -63,7 +63,7 @@ eachProxy('sends the service neither cookies of svc nor tokens', async (t, { sen
   const user = await svc.createUser()
   const cookies = await signedIn(svc, user.email)
   t.match(cookies, /svc_session=/)
-  const sent = `a=1; ${cookies}; svc_remember=secret; theme=dark`
+  const sent = `a=1; ${cookies}; svc_remember=secret; svc_bound=secret; theme=dark`
   const page = await send(port, { headers: [`Cookie: ${sent}`, ...browser, 'Origin: https://app.example.com'] })
   t.equal(page.status, 200)
   t.equal(page.received?.headers['remote-user'], String(user.id))
@@ -72,7 +72,7 @@ eachProxy('sends the service neither cookies of svc nor tokens', async (t, { sen
   t.match(received, 'theme=dark')
   // Traefik cannot change a cookie.
   const isRemoved = proxy !== 'traefik'
-  t.equal(!/svc_(session|remember)/.test(received), isRemoved)
+  t.equal(!/svc_(session|remember|bound)/.test(received), isRemoved)
   const authorization = `Authorization: Bearer ${await svc.createToken(user)}`
   const program = await send(port, { headers: [authorization, 'X-Api-Key: own'] })
   t.equal(program.status, 200)
@@ -87,7 +87,7 @@ eachProxy('sends the service neither cookies of svc nor tokens', async (t, { sen
 
 eachProxy('sends the service no cookie of svc that the browser has twice', async (t, { send, svc }, port, proxy) => {
   // A service can set a second cookie of the same name for its own host.
-  const cookies = ['svc_session', '__Secure-svc_session', 'svc_remember', '__Secure-svc_browser'].map(
+  const cookies = ['svc_session', '__Secure-svc_session', 'svc_remember', '__Secure-svc_browser', 'svc_bound'].map(
     (name) => `${name}=planted; ${name}=secret; ${name}=planted`,
   )
   const authorization = `Authorization: Bearer ${await svc.createToken(await svc.createUser())}`

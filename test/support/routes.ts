@@ -20,10 +20,11 @@ export function routedPaths(app: FastifyInstance): RoutedPath[] {
       parents.length = depth
       parents.push(part)
       const path = parents.join('')
-      // SCIM and shared signals describe themselves: test/features/scim, test/features/shared-signals. The admin pages show what the admin API describes: test/features/admin/pages.
+      // SCIM and shared signals describe themselves: test/features/scim, test/features/shared-signals. The admin pages show what the
+      // admin API describes: test/features/admin/pages. Browsers bind sessions by themselves: test/features/bound-sessions.
       // The printed tree has no name above its last route.
       return ['/svc/guard*', '/*'].includes(path) ||
-        /^\/scim\/v2|^\/ssf\/|ssf-configuration$|^\/admin(?!\/v1)/.test(path)
+        /^\/scim\/v2|^\/ssf\/|ssf-configuration$|^\/admin(?!\/v1)|^\/session\/binding/.test(path)
         ? []
         : [{ path, methods: methods.split(', ') }]
     })
@@ -139,6 +140,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /oauth/par',
   'GET /oauth/interaction/{uid}',
   'POST /oauth/interaction/{uid}',
+  'GET /.well-known/device-bound-sessions',
   'GET /.well-known/jwks.json',
   'GET /.well-known/apple-app-site-association',
   'GET /.well-known/assetlinks.json',

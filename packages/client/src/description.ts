@@ -1948,42 +1948,6 @@ export interface paths {
             };
         };
     };
-    "/session/binding": {
-        /**
-         * Bind the session to a key of the browser
-         * @description For browsers that support Device Bound Session Credentials. They call it by themselves after a response with the header `Secure-Session-Registration`.
-         */
-        post: {
-            parameters: {
-                header?: {
-                    /** @description The proof, a JWT of the type `dbsc+jwt`. */
-                    "secure-session-response"?: string;
-                };
-            };
-            responses: {
-                200: components["responses"]["DeviceBoundSession"];
-            };
-        };
-    };
-    "/session/binding/refresh": {
-        /**
-         * Prove that the browser still has the key of its session
-         * @description Browsers call it by themselves before the cookie `svc_bound` expires. Without a proof, or with one for another challenge, svc answers 403 with a challenge in `Secure-Session-Challenge`.
-         */
-        post: {
-            parameters: {
-                header?: {
-                    /** @description The proof, a JWT of the type `dbsc+jwt`. */
-                    "secure-session-response"?: string;
-                    /** @description The id of the binding. */
-                    "sec-secure-session-id"?: string;
-                };
-            };
-            responses: {
-                200: components["responses"]["DeviceBoundSession"];
-            };
-        };
-    };
     "/.well-known/device-bound-sessions": {
         /**
          * The origins that may bind sessions of this site
@@ -3333,33 +3297,9 @@ export interface components {
             /** @description `passkey-deleted`. */
             status: string;
         };
-        /** @description Session instructions of Device Bound Session Credentials. */
-        DeviceBoundSession: {
-            /** @description The id of the binding. */
-            session_identifier: string;
-            /** @description The path to which the browser sends its proofs. */
-            refresh_url: string;
-            scope: {
-                /** @description The origin of svc, or its site with `session.domain`. */
-                origin: string;
-                /** @description Whether the binding covers the whole site. */
-                include_site: boolean;
-                /** @description The hosts of the site that the cookie belongs to. */
-                scope_specification: {
-                    type: string;
-                    domain: string;
-                    path: string;
-                }[];
-            };
-            /** @description The cookie that the browser renews. */
-            credentials: {
-                type: string;
-                name: string;
-                attributes: string;
-            }[];
-        };
         /** @description The origin of svc. */
         DeviceBoundSessionOrigins: {
+            /** @description The origin of svc. */
             registering_origins: string[];
         };
         DeviceLogin: {
@@ -4108,12 +4048,6 @@ export interface components {
         CreatedToken: {
             content: {
                 "application/json": components["schemas"]["CreatedToken"];
-            };
-        };
-        /** @description Session instructions of Device Bound Session Credentials. */
-        DeviceBoundSession: {
-            content: {
-                "application/json": components["schemas"]["DeviceBoundSession"];
             };
         };
         /** @description Done: an empty string. */

@@ -17,27 +17,15 @@ declare module '../../platform/errors.ts' {
   }
 }
 
-const Instructions = Type.Object(
-  {
-    session_identifier: Type.String({ description: 'The id of the binding.' }),
-    refresh_url: Type.String({ description: 'The path to which the browser sends its proofs.' }),
-    scope: Type.Object({
-      origin: Type.String({ description: 'The origin of svc, or its site with `session.domain`.' }),
-      include_site: Type.Boolean({ description: 'Whether the binding covers the whole site.' }),
-      scope_specification: Type.Array(
-        Type.Object({ type: Type.String(), domain: Type.String(), path: Type.String() }),
-        { description: 'The hosts of the site that the cookie belongs to.' },
-      ),
-    }),
-    credentials: Type.Array(Type.Object({ type: Type.String(), name: Type.String(), attributes: Type.String() }), {
-      description: 'The cookie that the browser renews.',
-    }),
-  },
-  { title: 'DeviceBoundSession', description: 'Session instructions of Device Bound Session Credentials.' },
-)
-
-const responseHeader = Type.Object({
-  'secure-session-response': Type.Optional(Type.String({ description: 'The proof, a JWT of the type `dbsc+jwt`.' })),
+const Instructions = Type.Object({
+  session_identifier: Type.String(),
+  refresh_url: Type.String(),
+  scope: Type.Object({
+    origin: Type.String(),
+    include_site: Type.Boolean(),
+    scope_specification: Type.Array(Type.Object({ type: Type.String(), domain: Type.String(), path: Type.String() })),
+  }),
+  credentials: Type.Array(Type.Object({ type: Type.String(), name: Type.String(), attributes: Type.String() })),
 })
 
 const invalidProof = (): HttpError =>
@@ -83,14 +71,10 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
     bindingPaths.registration,
     {
       // The challenge in the proof takes the place of the CSRF token. Browsers may report the page of an application.
-      config: { access: { family: 'session', caller: 'guest', csrf: 'entry' }, alsoAnswers: [400, 401, 404, 409] },
+      config: { access: { family: 'session', caller: 'guest', csrf: 'entry' } },
       schema: {
-        operationId: 'bindSession',
-        tags: ['Sessions'],
-        summary: 'Bind the session to a key of the browser',
-        description:
-          'For browsers that support Device Bound Session Credentials. They call it by themselves after a response with the header `Secure-Session-Registration`.',
-        headers: responseHeader,
+        // Browsers call it by themselves, after a response with the header `Secure-Session-Registration`.
+        hide: true,
         response: { 200: Instructions },
       },
     },
@@ -114,17 +98,10 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     bindingPaths.refresh,
     {
-      config: { access: { family: 'none' }, needsDatabase: true, alsoAnswers: [400, 403, 404] },
+      config: { access: { family: 'none' } },
       schema: {
-        operationId: 'refreshBoundSession',
-        tags: ['Sessions'],
-        summary: 'Prove that the browser still has the key of its session',
-        description:
-          'Browsers call it by themselves before the cookie `svc_bound` expires. Without a proof, or with one for another challenge, svc answers 403 with a challenge in `Secure-Session-Challenge`.',
-        headers: Type.Object({
-          ...responseHeader.properties,
-          'sec-secure-session-id': Type.Optional(Type.String({ description: 'The id of the binding.' })),
-        }),
+        // Browsers call it by themselves, before they send a request without the cookie `svc_bound`.
+        hide: true,
         response: { 200: Instructions },
       },
     },
@@ -159,7 +136,9 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
           'With `session.domain`, browsers fetch it from the site, for example from `https://example.com` for `https://auth.example.com`.',
         response: {
           200: Type.Object(
-            { registering_origins: Type.Array(Type.String({ description: 'An origin.' })) },
+            {
+              registering_origins: Type.Array(Type.String(), { description: 'The origin of svc.' }),
+            },
             { title: 'DeviceBoundSessionOrigins', description: 'The origin of svc.' },
           ),
         },

@@ -47,6 +47,7 @@ t.test("lists the user's sessions, most recent first, with ids that grant no acc
         last_seen_at: '2026-11-20T12:01:00.000000Z',
         current: true,
         impersonated: false,
+        bound: false,
       },
       {
         ip_address: '2001:db8::7',
@@ -55,6 +56,7 @@ t.test("lists the user's sessions, most recent first, with ids that grant no acc
         last_seen_at: '2026-11-20T12:00:00.000000Z',
         current: false,
         impersonated: false,
+        bound: false,
       },
     ],
   )

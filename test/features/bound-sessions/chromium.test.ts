@@ -13,9 +13,6 @@ import { until } from '../../support/until.ts'
 
 // The headless shell and incognito profiles bind no sessions.
 const program = '/usr/bin/chromium'
-const hasBrowser = () =>
-  isAvailable(t, existsSync(program), 'CHROMIUM IS NOT ON THIS MACHINE: BOUND SESSIONS WERE NOT TESTED IN A BROWSER')
-
 /** The hash of the public key of the sites, which makes the browser trust their certificate. */
 function keyHash({ at }: Sites): Promise<string> {
   const { port } = new URL(at.svc)
@@ -53,44 +50,47 @@ async function openBrowser(t: Test, sites: Sites): Promise<BrowserContext> {
 const asked = ({ traffic }: Sites, path: string) =>
   traffic.filter((each) => each.path === path).map(({ status }) => status)
 
-t.test('Chromium binds its session, renews the cookie, and its cookies are useless elsewhere', async (t) => {
-  if (!hasBrowser()) return
-  for (const domain of [null, '.corp.example']) {
-    const sites = await startSites(t, () => ({ session: { bound: 'when_available', domain } }))
-    const { svc, at } = sites
-    // svc itself cannot reach the site.
-    svc.app.boundSessions.isPermitted = () => true
-    const user = await svc.createUser()
-    const browser = await openBrowser(t, sites)
-    const page = await browser.newPage()
-    await signInAt(sites, page, user.email)
-    await until(async () => asked(sites, '/session/binding').length > 0)
-    t.strictSame(asked(sites, '/session/binding'), [200], `domain: ${domain}`)
-    await until(async () => (await browser.cookies()).some(({ name }) => name.endsWith('svc_bound')))
-    t.equal(await svc.database.prisma.sessionBinding.count(), 1)
+if (
+  isAvailable(t, existsSync(program), 'CHROMIUM IS NOT ON THIS MACHINE: BOUND SESSIONS WERE NOT TESTED IN A BROWSER')
+) {
+  t.test('Chromium binds its session, renews the cookie, and its cookies are useless elsewhere', async (t) => {
+    for (const domain of [null, '.corp.example']) {
+      const sites = await startSites(t, () => ({ session: { bound: 'when_available', domain } }))
+      const { svc, at } = sites
+      // svc itself cannot reach the site.
+      svc.app.boundSessions.isPermitted = () => true
+      const user = await svc.createUser()
+      const browser = await openBrowser(t, sites)
+      const page = await browser.newPage()
+      await signInAt(sites, page, user.email)
+      await until(async () => asked(sites, '/session/binding').length > 0)
+      t.strictSame(asked(sites, '/session/binding'), [200], `domain: ${domain}`)
+      await until(async () => (await browser.cookies()).some(({ name }) => name.endsWith('svc_bound')))
+      t.equal(await svc.database.prisma.sessionBinding.count(), 1)
 
-    const stolen = await browser.cookies()
-    svc.clock.advance(10 * minute)
-    // The clock of the browser did not move, so it still sends the old cookie, and drops it when svc says so.
-    await page.goto(`${at.svc}/account`)
-    t.equal(new URL(page.url()).pathname, '/account', 'the user is still signed in')
-    t.ok(asked(sites, '/account').includes(307))
-    t.strictSame(asked(sites, '/session/binding/refresh').at(-1), 200)
+      const stolen = await browser.cookies()
+      svc.clock.advance(10 * minute)
+      // The clock of the browser did not move, so it still sends the old cookie, and drops it when svc says so.
+      await page.goto(`${at.svc}/account`)
+      t.equal(new URL(page.url()).pathname, '/account', 'the user is still signed in')
+      t.ok(asked(sites, '/account').includes(307))
+      t.strictSame(asked(sites, '/session/binding/refresh').at(-1), 200)
 
-    const before = asked(sites, '/session/binding/refresh').length
-    await browser.clearCookies({ name: /svc_bound$/ })
-    await page.goto(`${at.svc}/account/sessions`)
-    t.match(await page.textContent('#devices'), 'Works on this device only')
-    t.strictSame(
-      asked(sites, '/session/binding/refresh').slice(before),
-      [200],
-      'with the challenge of the last response',
-    )
+      const before = asked(sites, '/session/binding/refresh').length
+      await browser.clearCookies({ name: /svc_bound$/ })
+      await page.goto(`${at.svc}/account/sessions`)
+      t.match(await page.textContent('#devices'), 'Works on this device only')
+      t.strictSame(
+        asked(sites, '/session/binding/refresh').slice(before),
+        [200],
+        'with the challenge of the last response',
+      )
 
-    const thief = await openBrowser(t, sites)
-    await thief.addCookies(stolen)
-    const other = await thief.newPage()
-    await other.goto(`${at.svc}/account`)
-    t.equal(new URL(other.url()).pathname, '/oauth/login', 'a copy of the cookies does not work')
-  }
-})
+      const thief = await openBrowser(t, sites)
+      await thief.addCookies(stolen)
+      const other = await thief.newPage()
+      await other.goto(`${at.svc}/account`)
+      t.equal(new URL(other.url()).pathname, '/oauth/login', 'a copy of the cookies does not work')
+    }
+  })
+}

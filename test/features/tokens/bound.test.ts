@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
-import { TestClock } from '../../support/clock.ts'
+import { stopTime } from '../../support/time.ts'
 import { issuer, type Key, newKey, proof, secret } from '../oauth/clients/parties.ts'
 
 const settings = {
@@ -15,7 +15,7 @@ const [key, stranger] = await Promise.all([newKey('ES256'), newKey('ES256')])
 const athOf = (token: string): string => hash('sha256', token, 'base64url')
 
 async function start(t: Test) {
-  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser()
   return { svc, user }
 }

@@ -18,6 +18,7 @@ import {
   mailCount,
   mailed,
   type Observation,
+  offersBinding,
   options,
   page,
   pendingEmail,
@@ -104,6 +105,7 @@ export const rows: readonly Row[] = [
   ['session.lifetime', '5m', words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
   ['session.confirmed_by_sign_in', '5m', asUser((browser) => browser.delete('/user')), 423, 200],
   ['session.absolute_lifetime', '1m', after(5 * minute), 200, 401],
+  ['session.bound', 'when_available', offersBinding, false, true],
   [
     'session.remember_lifetime',
     '1d',

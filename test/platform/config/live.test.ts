@@ -17,6 +17,9 @@ const unseen = [
   'tokens.prune_after',
   'passwords.reset_revokes_tokens',
   'two_factor.window',
+  // Need session.bound.
+  'session.bound_interval',
+  'session.bound_required_for',
   // Needs an app.
   'mobile_apps.link_paths',
   'passkeys.rp_id',

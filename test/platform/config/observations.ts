@@ -192,3 +192,9 @@ export const remoteUser: Observation = async (svc) => {
   const user = (await forwarded(svc)).headers['remote-user']
   return String(user).includes('@') ? 'email' : 'id'
 }
+
+/** Whether a sign-in offers the browser to bind its session. */
+export const offersBinding: Observation = async (svc) => {
+  const { email } = await svc.createUser()
+  return 'secure-session-registration' in (await svc.browser().signIn(email)).headers
+}
