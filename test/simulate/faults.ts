@@ -1,0 +1,80 @@
+// node test/simulate/faults.ts: plants faults that earlier changes of svc repaired, one at a time, in a copy of this checkout, and
+// tells which seed finds each.
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+interface Fault {
+  name: string
+  file: string
+  from: string
+  to: string
+}
+
+const faults: readonly Fault[] = [
+  {
+    name: 'a sign-in continues although the account was disabled, or its password changed, while the password was checked',
+    file: 'src/auth/sign-in/sign-in.ts',
+    from: 'if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()',
+    to: '',
+  },
+  {
+    name: 'a token is issued although the password changed while it was checked',
+    file: 'src/auth/tokens/issue.ts',
+    from: 'if (!(await lockAndCheckAccount(database, tx, userId, grant.credential))) {',
+    to: 'if (!(await lockAndCheckAccount(database, tx, userId, grant.credential)) && userId < 0) {',
+  },
+  {
+    name: 'a link for a new password works twice',
+    file: 'src/features/password-reset/reset.ts',
+    from: 'if (!(await takeReset(tx, user,',
+    to: 'if (!(await hasReset(tx, user,',
+  },
+  {
+    name: 'a new password leaves the remembered browsers alone',
+    file: 'src/auth/sign-in/end-sessions.ts',
+    from: 'await tx.rememberToken.deleteMany({\n    where: { ...owner, ...(row?.rememberTokenId',
+    to: 'await tx.rememberToken.count({\n    where: { ...owner, ...(row?.rememberTokenId',
+  },
+  {
+    name: 'a failed sign-in does not count while its password is checked, nor later',
+    file: 'src/auth/sign-in/login-limiter.ts',
+    from: 'if (block) return refuse(block)',
+    to: 'if (block) return refuse(block)\n    await takeBack(this.#counters, undone)',
+  },
+]
+
+const root = resolve(import.meta.dirname, '../..')
+let missed = 0
+for (const { name, file, from, to } of faults) {
+  const copy = join(tmpdir(), `svc-fault-${process.pid}`)
+  for (const part of ['src', 'test', 'prisma', 'config', 'package.json', 'tsconfig.json'])
+    cpSync(join(root, part), join(copy, part), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const text = readFileSync(join(copy, file), 'utf8')
+  if (!text.includes(from)) throw new Error(`${file} has changed. Plant this fault anew: ${name}`)
+  writeFileSync(join(copy, file), text.replace(from, to))
+  const found = firstViolation(copy)
+  if (found === null) missed++
+  process.stdout.write(`${found ? 'found ' : 'MISSED'}  ${name}${found ? `\n        ${found}` : ''}\n`)
+  rmSync(copy, { recursive: true })
+}
+process.exitCode = missed > 0 ? 1 : 0
+
+/** Runs seeds until one fails. */
+function firstViolation(cwd: string): string | null {
+  for (let seed = 1; seed <= 40; seed += 10) {
+    try {
+      const args = ['test/simulate/run.ts', `--seed=${seed}`, '--seeds=10', '--steps=1000', '--stop']
+      execFileSync(process.execPath, args, { cwd, encoding: 'utf8', stdio: 'pipe' })
+    } catch (error) {
+      const output = String(Object(error).stdout)
+      return output
+        .split('\n')
+        .filter((line) => /^step|[1-9]\d* violations/.test(line))
+        .join(' — ')
+    }
+  }
+  return null
+}

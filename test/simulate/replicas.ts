@@ -1,0 +1,76 @@
+import type { FastifyInstance } from 'fastify'
+import pg from 'pg'
+import { buildApp } from '../../src/app/app.ts'
+import { openDatabase } from '../../src/platform/database/database.ts'
+import { createLogger } from '../../src/platform/observability/logging.ts'
+import { testConfig } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { hashing } from '../support/hashing.ts'
+import { createTestDatabase } from '../support/postgresql.ts'
+import type { Gate } from './gate.ts'
+
+export const limits = { login: 5, window: 60_000 }
+
+const settings = {
+  app: { environment: 'development' },
+  session: { lifetime: '2h', remember_lifetime: '30d' },
+  rate_limits: { login: `${limits.login}/1m`, global: null, register: null, mail: '1000/1m' },
+  mail: { url: 'smtp://localhost:1' },
+}
+
+/** Two replicas of svc on one database, with one clock and one mailbox. */
+export interface Replicas {
+  apps: readonly FastifyInstance[]
+  clock: TestClock
+  mails: { to: string; text: string }[]
+  /** Lines of the log with an error. */
+  errors: string[]
+  lockedPids(): Promise<ReadonlySet<number>>
+  close(): Promise<void>
+}
+
+/** Starts both replicas on an empty database. */
+export async function startReplicas(gate: Gate): Promise<Replicas> {
+  const own = await createTestDatabase()
+  const clock = new TestClock()
+  const mails: Replicas['mails'] = []
+  const errors: string[] = []
+  const logger = createLogger('error', { write: (line: string) => void errors.push(line) })
+  const monitor = new pg.Client({ connectionString: own.url })
+  await monitor.connect()
+  gate.monitor = monitor
+  const replicas = await Promise.all(
+    [0, 1].map(async () => {
+      const config = testConfig(settings, { DATABASE_URL: own.url })
+      const database = await openDatabase({ ...config.current().database, file: undefined, logger })
+      const app = await buildApp({
+        ...{ config, database, clock, logger, traces: false },
+        hashing: { run: gate.counted((task) => hashing.run(task)), close: async () => undefined },
+        openTransport: async () => ({
+          send: async (mail) => void mails.push({ to: String(mail.to), text: String(mail.text) }),
+          close: () => undefined,
+        }),
+      })
+      await app.ready()
+      return { app, database }
+    }),
+  )
+  return {
+    apps: replicas.map(({ app }) => app),
+    ...{ clock, mails, errors },
+    async lockedPids() {
+      // At the end of a transaction PostgreSQL grants its locks to others before it answers.
+      const text = 'SELECT pid FROM pg_locks WHERE NOT granted'
+      const { rows } = await monitor.query<{ pid: number }>(text)
+      return new Set(rows.map(({ pid }) => pid))
+    },
+    async close() {
+      for (const { app, database } of replicas) {
+        await app.close()
+        await database.close()
+      }
+      await monitor.end()
+      await own.drop()
+    },
+  }
+}
