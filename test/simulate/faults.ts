@@ -14,16 +14,16 @@ interface Fault {
 
 const faults: readonly Fault[] = [
   {
-    name: 'a sign-in continues although the account was disabled, or its password changed, while the password was checked',
-    file: 'src/auth/sign-in/sign-in.ts',
-    from: 'if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()',
+    name: 'disabling a user leaves the sessions alone, which work again when the user is enabled',
+    file: 'src/auth/accounts.ts',
+    from: 'await endSessionsOf(app, tx, userId)',
     to: '',
   },
   {
-    name: 'a token is issued although the password changed while it was checked',
-    file: 'src/auth/tokens/issue.ts',
-    from: 'if (!(await lockAndCheckAccount(database, tx, userId, grant.credential))) {',
-    to: 'if (!(await lockAndCheckAccount(database, tx, userId, grant.credential)) && userId < 0) {',
+    name: 'disabling a user leaves the API tokens alone',
+    file: 'src/auth/accounts.ts',
+    from: 'await deleteTokens(tx, userId)',
+    to: '',
   },
   {
     name: 'a link for a new password works twice',
@@ -32,7 +32,7 @@ const faults: readonly Fault[] = [
     to: 'if (!(await hasReset(tx, user,',
   },
   {
-    name: 'a new password leaves the remembered browsers alone',
+    name: 'an administrator who ends the sessions of a user leaves the remembered browsers alone',
     file: 'src/auth/sign-in/end-sessions.ts',
     from: 'await tx.rememberToken.deleteMany({\n    where: { ...owner, ...(row?.rememberTokenId',
     to: 'await tx.rememberToken.count({\n    where: { ...owner, ...(row?.rememberTokenId',

@@ -246,8 +246,8 @@ const setDisabled: Operation = {
     const account = random.pick(world.accounts)
     if (account.isDisabledUnknown) return
     const disabled = !account.disabled && random.chance(0.4)
-    const { sessions } = world.credentialsOf(account)
-    const end = world.ending(account, disabled ? sessions : [])
+    const { sessions, tokens } = world.credentialsOf(account)
+    const end = world.ending(account, disabled ? [...sessions, ...tokens] : [])
     account.isDisabledUnknown = true
     const answer = await random.pick(world.replicas.apps).inject({
       ...{ method: 'PATCH', url: `/admin/v1/users/${account.id}`, payload: { disabled } },

@@ -13,6 +13,7 @@ export const limits = { login: 5, window: 60_000 }
 
 const settings = {
   app: { environment: 'development' },
+  admin: { roles: ['admin'] },
   session: { lifetime: '2h', remember_lifetime: '30d' },
   rate_limits: { login: `${limits.login}/1m`, global: null, register: null, mail: '1000/1m' },
   mail: { url: 'smtp://localhost:1' },
