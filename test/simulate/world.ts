@@ -30,7 +30,7 @@ export interface Token extends Credential {
 }
 
 /** A mailed link that sets a new password once. */
-export interface Reset {
+interface Reset {
   account: Account
   token: string
   uses: number
