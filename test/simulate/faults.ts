@@ -1,4 +1,4 @@
-// node test/simulate/faults.ts: plants faults that earlier changes of svc repaired, one at a time, in a copy of this checkout, and
+// npm run simulate:faults [-- <part of a name>]: plants faults that earlier changes of svc repaired, one at a time, in a copy of this checkout, and
 // tells which seed finds each.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -46,8 +46,9 @@ const faults: readonly Fault[] = [
 ]
 
 const root = resolve(import.meta.dirname, '../..')
+const [only = ''] = process.argv.slice(2)
 let missed = 0
-for (const { name, file, from, to } of faults) {
+for (const { name, file, from, to } of faults.filter((fault) => fault.name.includes(only))) {
   const copy = join(tmpdir(), `svc-fault-${process.pid}`)
   for (const part of ['src', 'test', 'prisma', 'config', 'package.json', 'tsconfig.json'])
     cpSync(join(root, part), join(copy, part), { recursive: true })

@@ -245,7 +245,7 @@ const setDisabled: Operation = {
   async run(world, random) {
     const account = random.pick(world.accounts)
     if (account.isDisabledUnknown) return
-    const disabled = !account.disabled && random.chance(0.4)
+    const disabled = !account.disabled && random.chance(0.5)
     const { sessions, tokens } = world.credentialsOf(account)
     const end = world.ending(account, disabled ? [...sessions, ...tokens] : [])
     account.isDisabledUnknown = true
@@ -281,7 +281,7 @@ const wait: Operation = {
 
 /** What happens in a world, the frequent operations several times. */
 export const operations: readonly Operation[] = [
-  ...[signIn, signIn, deviceSignIn, guess, guess, guess],
-  ...[readUser, readUser, readUser, useToken, useToken],
+  ...[signIn, signIn, deviceSignIn, deviceSignIn, guess, guess],
+  ...[readUser, readUser, readUser, useToken, useToken, useToken],
   ...[signOut, revokeToken, changePassword, askForReset, reset, reset, setDisabled, setDisabled, endSessions, wait],
 ]
