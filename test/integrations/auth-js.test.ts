@@ -74,7 +74,7 @@ t.test('Auth.js signs a user in, with the username and the groups', async (t) =>
   t.equal(returned.headers.get('location'), `${site}/orders`)
   const session = await (await ask('/api/auth/session')).json()
   t.strictSame(
-    { ...session, expires: undefined },
+    { ...Object(session), expires: undefined },
     {
       user: { name: 'Ada', email: ada.email, id: '1', username: 'ada-1', groups: [] },
       expires: undefined,
