@@ -1,5 +1,5 @@
-// npm run simulate:faults [-- <part of a name>]: plants faults that earlier changes of svc repaired, one at a time, in a copy of this checkout, and
-// tells which seed finds each.
+// npm run simulate:faults [-- <part of a name>]: plants faults in a copy of this checkout, one at a time, and tells which seed finds
+// each.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -24,10 +24,10 @@ interface Operation {
 
 type Query = (this: pg.Client, ...args: unknown[]) => unknown
 
-/** Milliseconds from which a timer is a limit and not a pause. */
+/** Milliseconds from which a timer is a timeout and not a pause. */
 const longPause = 2_000
 
-/** Turns of the event loop without a change after which nothing moves. */
+/** Number of turns of the event loop without a change after which the process counts as idle. */
 const enough = 40
 
 /** Error of a connection that broke. */
@@ -188,7 +188,7 @@ export class Gate {
     throw broken()
   })
 
-  /** A pause of an operation, such as the one before a retry, takes as long as the scheduler wants. Nothing happens by the clock. */
+  /** A pause of an operation, such as the one before a retry, takes as long as the scheduler wants. */
   #stopPauses(): void {
     const timers = module.createRequire(import.meta.url)('node:timers/promises')
     const { setTimeout: pause } = timers
@@ -201,7 +201,7 @@ export class Gate {
     const cancelled = new WeakSet<object>()
     const stopped = (work: (...given: unknown[]) => void, delay = 0, ...given: unknown[]) => {
       const operation = this.#operations.getStore()
-      // Longer ones are limits, which no operation reaches.
+      // Longer ones are timeouts, which no operation reaches.
       if (!operation || this.#isOpen || delay >= longPause) return later(work, delay, ...given)
       const timer = later(() => undefined, 2 ** 30).unref()
       void this.#pause(operation).then(() => {

@@ -11,10 +11,10 @@ export interface Operation {
 
 const statusOf = ({ statusCode }: LightMyRequestResponse): number => statusCode
 
-/** svc did not say whether it made the change: the database broke. */
+/** Tests for an answer that leaves open whether svc made the change, because a connection broke. */
 const isUnknown = (answer: LightMyRequestResponse): boolean => answer.statusCode >= 500
 
-/** No account has this password, whatever changes it. */
+/** No account ever has this password. */
 const wrong = 'not the password'
 
 const newPassword = (world: World): string => `${world.nextName('battery staple ')}x`
@@ -39,7 +39,7 @@ async function use(world: World, credential: Credential, ask: () => Promise<Ligh
   const isQuiet = pending === 0 && account.endings === endings && world.now - begun < 2 * hour
   const isUntouched = isQuiet && credential.ending === null && !account.disabled && !account.isDisabledUnknown
   if (!isAccepted && !isUnknown(answer) && isUntouched && !isExpired(world, credential))
-    world.violated(`svc refused ${credential.name} (${answer.statusCode}), which nobody ended`)
+    world.violated(`svc refused ${credential.name} with ${answer.statusCode}, although nothing had ended it`)
 }
 
 /** Sessions expire; remembered browsers and tokens outlast the simulation. */
@@ -279,7 +279,7 @@ const wait: Operation = {
   },
 }
 
-/** What happens in a world, the frequent operations several times. */
+/** The operations to choose from. Frequent ones are listed several times. */
 export const operations: readonly Operation[] = [
   ...[signIn, signIn, deviceSignIn, deviceSignIn, guess, guess],
   ...[readUser, readUser, readUser, useToken, useToken, useToken],

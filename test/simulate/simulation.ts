@@ -5,7 +5,7 @@ import { Random } from './random.ts'
 import { limits, startReplicas } from './replicas.ts'
 import { createWorld, type World } from './world.ts'
 
-/** The operations of a plan, as positions in the list. A shrunk plan lacks some. */
+/** What to run. The seed decides about everything else. */
 export interface Plan {
   seed: number
   steps: number
@@ -19,7 +19,7 @@ export interface Outcome {
   trace: string[]
 }
 
-/** Most operations at once. */
+/** Maximum number of operations at once. */
 const parallel = 6
 
 /** The patches of the gate apply to the whole process. */
@@ -40,7 +40,7 @@ export async function simulate({ seed, steps, without }: Plan): Promise<Outcome>
     let begun = 0
     const begin = () => {
       const id = ++begun
-      // Operations have numbers of their own, so that those of a shrunk plan stay the same.
+      // Each operation has its own random numbers, so that leaving out others does not change what it does.
       const own = new Random(seed * 7_919 + id)
       const operation = own.pick(operations)
       if (without.has(id)) return

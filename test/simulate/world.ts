@@ -16,7 +16,7 @@ export interface Credential {
   /** When a request that ends it began, and when svc acknowledged the end. */
   ending: Step
   ended: Step
-  /** Clock at the end of its last use, in Unix milliseconds. */
+  /** When its last successful use began, in Unix milliseconds. */
   lastUse: number
 }
 
@@ -45,9 +45,9 @@ export interface Account {
   disabled: boolean
   isDisabledUnknown: boolean
   resets: Reset[]
-  /** Number of requests that began or ended so far and that end credentials of the account. */
+  /** Counts the beginnings and the ends of requests that end credentials of the account. */
   endings: number
-  /** Of these, the ones that svc has not answered. */
+  /** Number of such requests that svc has not answered. */
   pending: number
 }
 

@@ -2698,6 +2698,8 @@ export interface components {
             last_seen_at: string;
             /** @description Whether an administrator acts as the user in it. */
             impersonated: boolean;
+            /** @description Whether it is bound to a key of the browser (`session.bound`). */
+            bound: boolean;
         };
         AdminSetPasswordRequest: {
             /** @description The new password, by the rules of `passwords`. */
@@ -2943,6 +2945,8 @@ export interface components {
                 last_seen_at: string;
                 /** @description Whether an administrator acts as the user in it. */
                 impersonated: boolean;
+                /** @description Whether it is bound to a key of the browser (`session.bound`). */
+                bound: boolean;
             }[];
             /** @description The first 20 API tokens. */
             tokens: {

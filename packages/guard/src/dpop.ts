@@ -1,4 +1,4 @@
-import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
+import { base64url, calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
 import type { Settings } from './options.ts'
 
 /** Algorithms of proofs. */
@@ -75,11 +75,7 @@ export class ProofVerifier {
 }
 
 async function hashOf(token: string): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token))
-  return btoa(String.fromCharCode(...new Uint8Array(bytes)))
-    .replace(/\+/g, '-')
-    .replace(/\//g, '_')
-    .replace(/=+$/, '')
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token))))
 }
 
 /** Normalised URL without query and fragment; null if it is invalid. */

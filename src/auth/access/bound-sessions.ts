@@ -37,10 +37,10 @@ type CookieState = 'proved' | 'late' | 'none'
 /** The cookie that proves that the browser has the key of its binding. */
 export const boundCookie = 'svc_bound'
 
-/** Milliseconds after the registration in which requests that were already under way need no cookie. */
+/** Milliseconds after the registration in which a request needs no cookie, because it may have left the browser before. */
 const underWay = 30_000
 
-/** Milliseconds that a browser may take to answer a challenge. Longer than any interval, because browsers keep a challenge. */
+/** Milliseconds in which a challenge counts. Browsers keep it for the next proof, so this is longer than any interval. */
 const challengeLifetime = 25 * 3_600_000
 
 /** 401 for a session whose browser has not proved that it has the key. */
@@ -74,16 +74,10 @@ export class BoundSessions {
     return this.#config.current().session.bound !== 'off'
   }
 
-  /** Tests whether sessions of this user must be bound. */
-  isRequired(user: Pick<User, 'role'>): boolean {
-    const { bound, bound_required_for: roles } = this.#config.current().session
-    return bound !== 'off' && roles.includes(user.role)
-  }
-
   /** Tests whether svc must not accept the session or the remembered browser, given the cookie of the request. */
   isHeld({ bindingId, boundAt, user }: Bindable, cookie: string | undefined, now: number): boolean {
     if (!user || !this.isOn) return false
-    if (bindingId === null) return this.isRequired(user)
+    if (bindingId === null) return this.#config.current().session.bound_required_for.includes(user.role)
     if (boundAt !== null && now - boundAt < underWay) return false
     return this.#stateOf(bindingId, cookie, now) !== 'proved'
   }

@@ -5,32 +5,18 @@ import { requireStillSignedIn } from '../../auth/sign-in/still-signed-in.ts'
 import { recordEvent } from '../../identity/events.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { notFound } from '../../platform/errors.ts'
-import { endRemembered, endSession, listRemembered, listSessions } from './store.ts'
+import { endRemembered, endSession, listRemembered, listSessions, shownNow } from './store.ts'
 
 /** The user's live sessions, the most recent first. */
-export async function ownSessions(visit: Visit) {
-  const { config, clock, database } = visit.app
-  const { lifetime, absolute_lifetime } = config.current().session
-  const now = clock.now()
-  return listSessions(database, requireUser(visit).id, {
+export const ownSessions = (visit: Visit) =>
+  listSessions(visit.app.database, requireUser(visit).id, {
     current: callerOf(visit).credentialId,
-    now: new Date(now),
-    seenAfter: new Date(now - lifetime),
-    createdAfter: new Date(now - absolute_lifetime),
+    ...shownNow(visit.app),
   })
-}
 
 /** The user's remembered devices without a live session. The next visit signs them in. */
-export async function ownDevices(visit: Visit) {
-  const { config, clock, database } = visit.app
-  const { lifetime, absolute_lifetime } = config.current().session
-  const now = clock.now()
-  return listRemembered(database, requireUser(visit).id, {
-    now: new Date(now),
-    seenAfter: new Date(now - lifetime),
-    createdAfter: new Date(now - absolute_lifetime),
-  })
-}
+export const ownDevices = (visit: Visit) =>
+  listRemembered(visit.app.database, requireUser(visit).id, shownNow(visit.app))
 
 async function end(visit: Visit, work: (tx: Tx, userId: number) => Promise<boolean>): Promise<void> {
   const { id } = requireUser(visit)

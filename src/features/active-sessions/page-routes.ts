@@ -15,10 +15,11 @@ const section = sectionPath('sessions')
 const othersPath = `${section}/others`
 const devicesPath = `${section}/devices`
 
-const shown = ({ ip_address, user_agent, last_seen_at }: Omit<ListedDevice, 'id'>) => ({
+const shown = ({ ip_address, user_agent, last_seen_at, bound }: Omit<ListedDevice, 'id'>) => ({
   browser: browserName(user_agent ?? ''),
   ipAddress: ip_address,
   usedAt: last_seen_at,
+  isBound: bound,
 })
 
 function stateOf({ current, impersonated }: ListedSession): 'current' | 'administrator' | 'signed_in' {
@@ -40,13 +41,11 @@ const sessionPages: FastifyPluginAsync = async (app) => {
       const sessions = (await ownSessions(visitOf(request))).map((session) => ({
         ...shown(session),
         state: stateOf(session),
-        isBound: session.bound,
         endAction: `${section}/${session.id}/end`,
       }))
       const remembered = (await ownDevices(visitOf(request))).map((device) => ({
         ...shown(device),
         state: 'remembered' as const,
-        isBound: false,
         endAction: `${devicesPath}/${device.id}/end`,
       }))
       const devices = [...sessions, ...remembered]

@@ -1,8 +1,35 @@
+import type { FastifyInstance } from 'fastify'
 import { endDevice } from '../../auth/sign-in/end-sessions.ts'
 import type { SessionListener } from '../../auth/sign-in/session-listener.ts'
 import { wireDate } from '../../identity/wire-date.ts'
+import type { CurrentConfig } from '../../platform/config/current.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import { maxRowId } from '../../platform/database/ids.ts'
+
+/** Which sessions and devices a list shows. */
+interface Shown {
+  now: Date
+  seenAfter: Date
+  createdAfter: Date
+  /** Whether svc checks the bindings of sessions. */
+  binds: boolean
+}
+
+/** Returns what counts as live now. */
+export function shownNow({ config, clock }: Pick<FastifyInstance, 'config' | 'clock'>): Shown {
+  return shownAt(config, clock.now())
+}
+
+/** The same at a time in Unix milliseconds. */
+export function shownAt(config: CurrentConfig, now: number): Shown {
+  const { lifetime, absolute_lifetime, bound } = config.current().session
+  return {
+    now: new Date(now),
+    seenAfter: new Date(now - lifetime),
+    createdAfter: new Date(now - absolute_lifetime),
+    binds: bound !== 'off',
+  }
+}
 
 /** A session as its user sees it. `id` is the public id and grants no access. */
 export interface ListedSession {
@@ -25,15 +52,15 @@ const maxListed = 1_000
 export async function listSessions(
   { prisma }: Database,
   userId: number,
-  { current, now, seenAfter, createdAfter }: { current: string; now: Date; seenAfter: Date; createdAfter: Date },
+  { current, now, seenAfter, createdAfter, binds }: Shown & { current: string },
 ): Promise<ListedSession[]> {
   const rows = await prisma.session.findMany({
     where: { userId: BigInt(userId), lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
     orderBy: [{ lastSeenAt: 'desc' }, { createdAt: 'desc' }],
     take: maxListed,
     select: {
-      ...{ publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true, data: true },
-      bindingId: true,
+      ...{ publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true },
+      ...{ data: true, bindingId: true },
     },
   })
   const listed = rows.flatMap(({ data, ...row }) => {
@@ -50,7 +77,7 @@ export async function listSessions(
     last_seen_at: wireDate(row.lastSeenAt),
     current: row.publicId === current,
     impersonated: row.impersonated,
-    bound: row.bindingId !== null,
+    bound: binds && row.bindingId !== null,
   }))
 }
 
@@ -60,20 +87,22 @@ export interface ListedDevice {
   ip_address: string | null
   user_agent: string | null
   last_seen_at: string
+  /** Whether copies of its cookies do not work on another device. */
+  bound: boolean
 }
 
 /** Returns the user's remembered devices without a live session, the most recent first. */
 export async function listRemembered(
   { prisma }: Database,
   userId: number,
-  { now, seenAfter, createdAfter }: { now: Date; seenAfter: Date; createdAfter: Date },
+  { now, seenAfter, createdAfter, binds }: Shown,
 ): Promise<ListedDevice[]> {
   const owner = { userId: BigInt(userId) }
   const rows = await prisma.rememberToken.findMany({
     where: { ...owner, expiresAt: { gt: now } },
     orderBy: { lastUsedAt: 'desc' },
     take: maxListed,
-    select: { id: true, ipAddress: true, userAgent: true, lastUsedAt: true },
+    select: { id: true, ipAddress: true, userAgent: true, lastUsedAt: true, bindingId: true },
   })
   const inUse = await prisma.session.findMany({
     where: {
@@ -93,6 +122,7 @@ export async function listRemembered(
       ip_address: row.ipAddress,
       user_agent: row.userAgent,
       last_seen_at: wireDate(row.lastUsedAt),
+      bound: binds && row.bindingId !== null,
     }))
 }
 

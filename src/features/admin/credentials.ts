@@ -3,10 +3,9 @@ import { deleteToken, ownerOfToken, pageOfTokens } from '../../auth/tokens/store
 import { type EventContext, recordEvent } from '../../identity/events.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { notFound } from '../../platform/errors.ts'
-import { endRemembered, endSession, listRemembered, listSessions, ownerOf } from '../active-sessions/store.ts'
+import { endRemembered, endSession, listRemembered, listSessions, ownerOf, shownAt } from '../active-sessions/store.ts'
 import { deletePersonalToken, listPersonalTokens, ownerOfPersonalToken } from '../oauth/applications/store.ts'
 import { type Admin, lockForAdmin } from './admin.ts'
-import { liveSessions } from './user-details.ts'
 
 const isNumber = (id: string): boolean => /^\d{1,19}$/.test(id)
 
@@ -77,9 +76,9 @@ export async function revokeTokensOf(admin: Admin, origin: EventContext, userId:
 
 /** The user's live sessions, then the remembered devices without one. */
 export async function sessionsOf(admin: Admin, userId: number, now: number) {
-  const live = liveSessions(admin, now)
-  const sessions = await listSessions(admin.database, userId, { ...live, now: new Date(now), current: '' })
-  const devices = await listRemembered(admin.database, userId, { ...live, now: new Date(now) })
+  const shown = shownAt(admin.config, now)
+  const sessions = await listSessions(admin.database, userId, { ...shown, current: '' })
+  const devices = await listRemembered(admin.database, userId, shown)
   return [
     ...sessions.map(({ current: _, ...session }) => ({ kind: 'session', ...session })),
     ...devices.map((device) => ({ kind: 'remembered', ...device, created_at: null, impersonated: false })),

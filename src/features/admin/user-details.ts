@@ -4,7 +4,7 @@ import { listMemberships } from '../../identity/groups.ts'
 import type { User } from '../../identity/user.ts'
 import { findUserById } from '../../identity/users.ts'
 import { isPassword } from '../../platform/crypto/stored-password.ts'
-import { listSessions } from '../active-sessions/store.ts'
+import { listSessions, shownAt } from '../active-sessions/store.ts'
 import { listPersonalTokens } from '../oauth/applications/store.ts'
 import { listPasskeys } from '../passkeys/store.ts'
 import { listLinks } from '../social/store.ts'
@@ -14,12 +14,6 @@ import { eventRecord } from './events.ts'
 /** Maximum number of records of each kind. */
 const max = 20
 
-/** Lifetimes of the sessions that still count. */
-export function liveSessions({ config }: Pick<Admin, 'config'>, now: number) {
-  const { lifetime, absolute_lifetime } = config.current().session
-  return { seenAfter: new Date(now - lifetime), createdAfter: new Date(now - absolute_lifetime) }
-}
-
 /** A user with credentials, sessions, tokens, links and recent events. Contains no secrets or hashes. */
 export async function userDetails(admin: Pick<Admin, 'config' | 'database'>, user: User, now: number) {
   const { database } = admin
@@ -28,7 +22,7 @@ export async function userDetails(admin: Pick<Admin, 'config' | 'database'>, use
     listMemberships(database, user.id),
     listPasskeys(database, user.id),
     listLinks(database, user.id),
-    listSessions(database, user.id, { ...liveSessions(admin, now), now: new Date(now), current: '' }),
+    listSessions(database, user.id, { ...shownAt(admin.config, now), current: '' }),
     pageOfTokens(database, { userId: user.id, after: 0n, take: max }),
     listPersonalTokens(database, user.id, now),
     searchEvents(database, { userId: user.id }, { before: null, take: max }),

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from
 
 const algorithms = ['ES256', 'RS256']
 
-/** What a valid proof says: the answered challenge, and the binding if it is a refresh. */
+/** The claims of a valid proof: the answered challenge and, for a refresh, the id of the binding. */
 interface Proof {
   challenge: unknown
   bindingId: unknown

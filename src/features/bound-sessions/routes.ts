@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { getDomain } from 'tldts'
 import { bindingPaths } from '../../auth/access/bound-sessions.ts'
 import { visitOf } from '../../auth/access/visit.ts'
 import { HttpError, notFound, unauthenticated } from '../../platform/errors.ts'
 import { Type } from '../../platform/json-schema.ts'
 import { bindingIn, keyIn, proofIn, verifyProof } from './proof.ts'
-import { permissionPath } from './site-permission.ts'
+import { boundSite, permissionPath } from './site-permission.ts'
 import { bindSession, findBinding, useChallenge } from './store.ts'
 
 declare module '../../platform/errors.ts' {
@@ -46,15 +45,15 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
     credentials: [{ type: 'cookie', ...bound.cookie }],
   })
 
-  /** A domain for the cookies makes the binding one of the whole site, limited to that domain. */
+  /** With `session.domain`, a binding covers the hosts of the site that get the cookie. */
   function scope() {
-    const { app: own, session } = app.config.current()
-    const domain = session.domain?.replace(/^\./, '').toLowerCase()
-    const { protocol, hostname } = new URL(own.url)
-    const site = getDomain(hostname, { allowPrivateDomains: true })
-    if (domain === undefined || site === null) return { origin: own.url, include_site: false, scope_specification: [] }
+    const config = app.config.current()
+    const site = boundSite(config)
+    if (site === null) return { origin: config.app.url, include_site: false, scope_specification: [] }
+    const domain = config.session.domain?.replace(/^\./, '').toLowerCase() ?? site
     const rule = (type: string, host: string) => ({ type, domain: host, path: '/' })
     const rules = [rule('include', domain), rule('include', `*.${domain}`), rule('exclude', '*')]
+    const { protocol } = new URL(config.app.url)
     return { origin: `${protocol}//${site}`, include_site: true, scope_specification: domain === site ? [] : rules }
   }
 
@@ -70,7 +69,7 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     bindingPaths.registration,
     {
-      // The challenge in the proof takes the place of the CSRF token. Browsers may report the page of an application.
+      // The challenge in the proof takes the place of the CSRF token. The browser may report the page that signed in as the origin.
       config: { access: { family: 'session', caller: 'guest', csrf: 'entry' } },
       schema: {
         // Browsers call it by themselves, after a response with the header `Secure-Session-Registration`.
@@ -113,7 +112,7 @@ const boundSessions: FastifyPluginAsyncTypebox = async (app) => {
       const next = () => bound.challenge(binding.id, Math.max(now, binding.provedAt + 1))
       const proof = proofIn(request.headers['secure-session-response'])
       const found = proof === null ? null : await verifyProof(proof, binding.key, urlOf(bindingPaths.refresh))
-      // A browser that signs with another key does not get another try.
+      // Without a new challenge, a browser with another key stops asking.
       if (proof !== null && (!found || (found.bindingId ?? binding.id) !== binding.id)) throw invalidProof()
       const issuedAt = found ? bound.issuedAt(found.challenge, binding.id, now) : null
       if (issuedAt !== null && (await useChallenge(app.database, binding.id, issuedAt)))

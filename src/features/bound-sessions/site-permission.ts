@@ -8,16 +8,21 @@ export const permissionPath = '/.well-known/device-bound-sessions'
 /** Milliseconds until svc looks again. */
 const interval = 600_000
 
+/** Returns the host of the site whose sessions svc binds, or null if it binds those of its own host only. */
+export function boundSite({ app, session }: Pick<Config, 'app' | 'session'>): string | null {
+  return session.domain === null ? null : getDomain(new URL(app.url).hostname, { allowPrivateDomains: true })
+}
+
 /** Returns where browsers ask whether svc may bind the sessions of a whole site; null if they do not ask. */
-function permissionUrl({ app, session }: Pick<Config, 'app' | 'session'>): string | null {
-  const { hostname, protocol } = new URL(app.url)
-  const site = getDomain(hostname, { allowPrivateDomains: true })
-  return session.domain === null || site === null || site === hostname ? null : `${protocol}//${site}${permissionPath}`
+function permissionUrl(config: Pick<Config, 'app' | 'session'>): string | null {
+  const { hostname, protocol } = new URL(config.app.url)
+  const site = boundSite(config)
+  return site === null || site === hostname ? null : `${protocol}//${site}${permissionPath}`
 }
 
 /**
- * Knows whether the site permits svc to bind sessions for all of its hosts. Without the permission browsers drop a binding after
- * its registration, and would sign the user out when the cookie expires.
+ * Knows whether the site permits svc to bind sessions for all of its hosts. Without the permission, browsers drop the
+ * binding after its registration, and svc would sign the user out when the cookie expires.
  */
 export class SitePermission {
   readonly #app: FastifyInstance

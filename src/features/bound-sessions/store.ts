@@ -53,7 +53,7 @@ export async function bindSession(
   })
 }
 
-/** Returns a binding, or null if it is unknown or nothing depends on it any more. */
+/** Returns a binding, or null if it is unknown, or if its session and its remembered browser have ended. */
 export async function findBinding({ prisma }: Database, id: string): Promise<Binding | null> {
   const row = await prisma.sessionBinding.findUnique({ where: { id } })
   if (!row) return null

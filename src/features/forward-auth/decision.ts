@@ -75,7 +75,7 @@ export async function decide(request: FastifyRequest, question: Question): Promi
 interface Applied {
   rule: Rule | null
   access: 'deny' | 'authenticated' | 'public'
-  config: Pick<Config, 'registration' | 'groups' | 'terms'>
+  config: Pick<Config, 'registration' | 'groups' | 'terms' | 'session'>
 }
 
 /** Returns the caller that a rule allows; null under a public rule. Throws the error of the response otherwise. */

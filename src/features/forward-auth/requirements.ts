@@ -22,7 +22,7 @@ export interface SessionProof {
 /** Throws 403 or 423 unless the caller satisfies the rule. `now` in Unix milliseconds. */
 export function checkRequirements(
   rule: Rule,
-  { caller, proof, config }: { caller: Caller; proof: SessionProof | null; config: Pick<Config, 'groups'> },
+  { caller, proof, config }: { caller: Caller; proof: SessionProof | null; config: Pick<Config, 'groups' | 'session'> },
   now: number,
 ): void {
   const { credentials, abilities, any_ability, roles, groups, all_groups, verified } = rule
@@ -36,11 +36,15 @@ export function checkRequirements(
   if (abilities) requireAbilities(caller, { all: abilities })
   if (any_ability) requireAbilities(caller, { any: any_ability })
   if (verified && !caller.user?.email_verified_at) throw caller.user ? emailUnverified() : forbidden()
-  if (rule.bound && !caller.isBound) throw bindingRequired()
+  if (rule.bound && !isBound(caller, config)) throw bindingRequired()
   if (rule.second_factor && !proof?.authentication?.methods.includes('mfa')) throw secondFactorRequired()
   if (rule.confirmed_within !== null && proofAge(proof, now) > rule.confirmed_within)
     throw passwordConfirmationRequired()
 }
+
+/** Tests for a bound credential. While `session.bound` is off, svc checks no cookie of a binding, so that no session counts. */
+const isBound = (caller: Caller, { session }: Pick<Config, 'session'>): boolean =>
+  caller.isBound && (caller.kind !== 'session' || session.bound !== 'off')
 
 /** Milliseconds since the user last signed in or confirmed in this session; Infinity for never. */
 function proofAge(proof: SessionProof | null, now: number): number {

@@ -119,9 +119,9 @@ t.test('refuses copied cookies within one interval, 100 of 100', async (t) => {
 
 t.test('loses no request in an hour with parallel tabs, restarts, clock jumps and a second replica', async (t) => {
   const { svc, user } = await start(t)
-  const second_ = await buildTestApp(t, { settings: bound(), database: svc.where, clock: svc.clock })
+  const replica = await buildTestApp(t, { settings: bound(), database: svc.where, clock: svc.clock })
   for (const remember of [false, true]) {
-    const browser = new BoundBrowser([svc.app, second_.app], svc.clock)
+    const browser = new BoundBrowser([svc.app, replica.app], svc.clock)
     await browser.signIn(user.email, { remember })
     const jumps = [0, 5 * minute, -5 * minute, 40 * minute, -40 * minute, 0]
     const statuses: number[] = []
@@ -134,7 +134,7 @@ t.test('loses no request in an hour with parallel tabs, restarts, clock jumps an
       )
       statuses.push(...tabs.map(({ statusCode }) => statusCode))
     }
-    t.equal(statuses.length > 140, true)
+    t.ok(statuses.length > 140)
     t.strictSame(new Set(statuses), new Set([200]), `remember: ${remember}`)
     t.ok(browser.own.length >= 6, 'the browser renewed its cookie')
     t.equal(browser.sessions.size, 1)
@@ -237,6 +237,20 @@ t.test('keeps ordinary sessions in browsers without support, and binds nothing w
   t.equal(register.statusCode, 404)
 })
 
+t.test('checks no binding while it is off, and again when it is on', async (t) => {
+  const { svc, user, browser } = await start(t)
+  await browser.signIn(user.email, { remember: true })
+  const copy = browser.copyOfCookies()
+  const off = await buildTestApp(t, { settings: bound({}, { bound: 'off' }), database: svc.where, clock: svc.clock })
+  svc.clock.advance(interval)
+  const elsewhere = new BoundBrowser([off.app], svc.clock, { binds: false })
+  for (const [name, cookie] of copy.cookies) elsewhere.cookies.set(name, cookie)
+  t.equal(await status(elsewhere), 200)
+  t.match((await elsewhere.get('/user/sessions')).json(), [{ bound: false }], 'the list claims no protection')
+  t.equal(await status(copy), 401)
+  t.equal(await status(browser), 200)
+})
+
 t.test('binds sessions of a whole site only while the site permits it', async (t) => {
   const { svc, user, browser } = await start(t, bound({}, { domain: '.example.com' }))
   const answers: (() => Response)[] = [
@@ -264,7 +278,7 @@ t.test('binds sessions of a whole site only while the site permits it', async (t
     await new Promise((done) => setImmediate(done))
     svc.clock.advance(10 * minute)
   }
-  t.equal((await browser.signIn(user.email)).headers['secure-session-registration'] !== undefined, true)
+  await browser.signIn(user.email)
   t.equal(browser.sessions.size, 1, 'with the permission')
   t.strictSame(new Set(asked), new Set(['https://example.com/.well-known/device-bound-sessions']))
   t.equal(svc.logs.filter((line) => line.includes('Browsers do not bind sessions')).length, 5)

@@ -89,6 +89,16 @@ t.test('a guard rule can require a bound credential', async (t) => {
   svc.clock.advance(10 * minute)
   t.strictSame([await ask(thief, '/bound'), await ask(thief, '/open')], [401, 401])
   t.equal(await ask(modern, '/bound'), 200)
+
+  const session = { ...settings.session, bound: 'off', bound_required_for: [] }
+  const off = await buildTestApp(t, { settings: { ...settings, session }, database: svc.where, clock: svc.clock })
+  const there = new BoundBrowser([off.app], svc.clock, { binds: false })
+  for (const [name, cookie] of modern.cookies) there.cookies.set(name, cookie)
+  t.strictSame(
+    [await ask(there, '/bound'), await ask(there, '/open')],
+    [403, 200],
+    'svc checks no binding while it is off',
+  )
 })
 
 t.test('rejects configurations in which no browser could bind a session', (t) => {

@@ -65,6 +65,7 @@ export const AdminSession = Type.Object(
     created_at: nullableDate('When the user signed in; null for a remembered browser.'),
     last_seen_at: date('When it was last used.'),
     impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user in it.' }),
+    bound: Type.Boolean({ description: 'Whether it is bound to a key of the browser (`session.bound`).' }),
   },
   { title: 'AdminSession', description: 'A session or a remembered browser.' },
 )

@@ -115,10 +115,7 @@ async function decide(
     { method, url, address: request.ip },
     async () => {
       if (!found || found.user.disabled) throw unauthenticated()
-      const caller = new SessionCaller(
-        { id: null, publicId: 'test', bindingId: config.session.bound === 'off' ? null : 'test' },
-        found.user,
-      )
+      const caller = new SessionCaller({ id: null, publicId: 'test', bindingId: 'test' }, found.user)
       return { caller, proof: justSignedIn(found.user, now) }
     },
     now,
