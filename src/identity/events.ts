@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { sha256Hex } from '../platform/crypto/hash.ts'
 import type { Database, Tx } from '../platform/database/database.ts'
+import { asBigint, asText, asTime, type Sql, sql } from '../platform/database/sql.ts'
 import { type EventType, isProven, isRepeatable, outcomeOf } from '../platform/event-types.ts'
 import { limitedAddress } from '../platform/http/client-address.ts'
 import type { EventSubscriber } from '../platform/jobs/event-subscriber.ts'
@@ -96,51 +97,83 @@ export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
 /** How long repeated failed sign-ins share one row, in milliseconds. */
 const repeatWindow = 3_600_000
 
+/** Returns the columns of an event. */
+function columnsOf(origin: EventContext, { type, userId, data = {}, ...event }: EventFacts) {
+  const { ipAddress, userAgent, requestId, now } = origin
+  return {
+    type,
+    userId: userId === null ? null : BigInt(userId),
+    actor: actorOf(origin, type, userId),
+    target: event.target ?? null,
+    credential: event.credential ?? origin.credential,
+    clientId: typeof data.client_id === 'string' ? data.client_id : origin.clientId,
+    reason: event.reason ?? origin.reason,
+    ipAddress,
+    userAgent,
+    requestId,
+    data: JSON.stringify(data),
+    createdAt: new Date(now),
+  }
+}
+
+/** Writes the log line and the metric of an event. */
+function note({ log, metrics }: EventContext, { type, userId, data = {} }: EventFacts, row: Columns): void {
+  const { ipAddress, userAgent, actor, target, credential, reason } = row
+  // The address comes first, for the filters of fail2ban and CrowdSec: later fields may contain text of the client.
+  const who = { ip: ipAddress, outcome: outcomeOf(type), userId, actor, target, credential, reason, userAgent }
+  log?.info({ event: type, ...who, ...data }, 'security event')
+  metrics?.event(type, data)
+}
+
+type Columns = ReturnType<typeof columnsOf>
+
 /**
  * Records a security event: a row in the transaction of its change, a log line and a metric. Equal failed sign-ins
  * within an hour share one row with a count, so that guessing cannot fill the table.
  */
-export async function recordEvent(
-  tx: Tx,
-  origin: EventContext,
-  { type, userId, data = {}, ...event }: EventFacts,
-): Promise<void> {
-  const { ipAddress, userAgent, requestId, log, metrics, subscriber, now } = origin
-  const owner = userId === null ? null : BigInt(userId)
-  const facts = JSON.stringify(data)
-  const at = new Date(now)
-  const actor = actorOf(origin, type, userId)
-  const target = event.target ?? null
-  const credential = event.credential ?? origin.credential
-  const reason = event.reason ?? origin.reason
-  const clientId = typeof data.client_id === 'string' ? data.client_id : origin.clientId
+export async function recordEvent(tx: Tx, origin: EventContext, facts: EventFacts): Promise<void> {
+  const { subscriber, now } = origin
+  const { type, userId } = facts
+  const row = columnsOf(origin, facts)
   if (isRepeatable(type)) {
+    const { actor, credential, reason, ipAddress, userAgent, requestId, data, createdAt } = row
     const window = Math.floor(now / repeatWindow)
-    const key = sha256Hex(JSON.stringify([type, userId, facts, reason, ipAddress && limitedAddress(ipAddress), window]))
-    const [row] = await tx.$queryRaw<{ id: bigint | number; repeats: bigint | number }[]>`
+    const key = sha256Hex(JSON.stringify([type, userId, data, reason, ipAddress && limitedAddress(ipAddress), window]))
+    const [saved] = await tx.$queryRaw<{ id: bigint | number; repeats: bigint | number }[]>`
       INSERT INTO events
         (type, user_id, actor, credential, reason, ip_address, user_agent, request_id, data, created_at, repeat_key)
-      VALUES (${type}, ${owner}, ${actor}, ${credential}, ${reason}, ${ipAddress}, ${userAgent}, ${requestId}, ${facts},
-        ${at}, ${key})
+      VALUES (${type}, ${row.userId}, ${actor}, ${credential}, ${reason}, ${ipAddress}, ${userAgent}, ${requestId}, ${data},
+        ${createdAt}, ${key})
       ON CONFLICT (repeat_key) DO UPDATE SET
         repeats = events.repeats + 1, exported_at = NULL,
         last_at = CASE WHEN coalesce(events.last_at, events.created_at) > excluded.created_at
           THEN coalesce(events.last_at, events.created_at) ELSE excluded.created_at END
       RETURNING id, repeats`
     // Only the first of equal events calls the receivers. Otherwise each guess of an attacker would call them.
-    if (row && Number(row.repeats) === 0) await subscriber.add(tx, { id: BigInt(row.id), type, userId })
+    if (saved && Number(saved.repeats) === 0) await subscriber.add(tx, { id: BigInt(saved.id), type, userId })
   } else {
-    const who = { userId: owner, actor, target, credential, clientId, reason }
-    const { id } = await tx.event.create({
-      data: { type, ...who, ipAddress, userAgent, requestId, data: facts, createdAt: at },
-      select: { id: true },
-    })
+    const { id } = await tx.event.create({ data: row, select: { id: true } })
     await subscriber.add(tx, { id, type, userId })
   }
-  // The address comes first, for the filters of fail2ban and CrowdSec: later fields may contain text of the client.
-  const who = { ip: ipAddress, outcome: outcomeOf(type), userId, actor, target, credential, reason, userAgent }
-  log?.info({ event: type, ...who, ...data }, 'security event')
-  metrics?.event(type, data)
+  note(origin, facts, row)
+}
+
+/**
+ * Records an event that no subscriber wants, as a part of a statement on PostgreSQL that locks the user in its part
+ * `account`. Call `note` after the statement.
+ */
+export function eventInsertion(origin: EventContext, facts: EventFacts): { insertion: Sql; note(): void } {
+  const row = columnsOf(origin, facts)
+  return {
+    insertion: sql`
+      INSERT INTO events (type, user_id, actor, target, credential, client_id, reason, ip_address, user_agent, request_id,
+        data, created_at)
+      SELECT ${asText(row.type)}, ${asBigint(row.userId)}, ${asText(row.actor)}, ${asText(row.target)},
+        ${asText(row.credential)}, ${asText(row.clientId)}, ${asText(row.reason)}, ${asText(row.ipAddress)},
+        ${asText(row.userAgent)}, ${asText(row.requestId)}, ${asText(row.data)},
+        ${asTime(row.createdAt)} FROM account`,
+    note: () => note(origin, facts, row),
+  }
 }
 
 /** Returns the administrator, the user of the account, or the caller of a rejected request. */

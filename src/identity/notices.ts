@@ -88,7 +88,7 @@ function withoutPage(remedy: Remedy, reviewLink: string | null): Remedy {
 }
 
 /** Recipient of a notice. */
-type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at' | 'language'>
+export type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at' | 'language'>
 
 /**
  * Queues a notice in the transaction of its change. Only verified addresses get notices, because anyone can register

@@ -1,5 +1,6 @@
 import { currentHashes, noPassword } from '../platform/crypto/stored-password.ts'
 import type { Database, Tx } from '../platform/database/database.ts'
+import { type Sql, sql } from '../platform/database/sql.ts'
 import { arrayLiteral } from '../platform/database/statements.ts'
 import type { Prisma } from '../platform/generated/postgresql/client.ts'
 import { type AttributeChanges, type Attributes, withAttributes } from './attributes.ts'
@@ -94,6 +95,13 @@ export async function lockActiveAccounts(
  */
 export const isUnchanged = (account: LockedAccount | undefined, { user, password }: UserWithPassword): boolean =>
   account?.password === password && (user.two_factor_enabled || !account.confirmed)
+
+/** Locks and returns the account of a sign-in, if it is active and `isUnchanged` applies. PostgreSQL only. */
+export const unchangedAccount = ({ user, password }: UserWithPassword): Sql => sql`
+  SELECT id, email, email_verified_at, language FROM users
+  WHERE id = ${BigInt(user.id)} AND password IS NOT DISTINCT FROM CAST(${password} AS TEXT) AND disabled_at IS NULL
+    AND (two_factor_confirmed_at IS NULL OR CAST(${user.two_factor_enabled} AS BOOLEAN))
+  FOR NO KEY UPDATE`
 
 /** Number of users per query. */
 const batch = 500

@@ -16,7 +16,7 @@ const provider = { client_id: 'x', client_secret: 'a-secret-that-is-long-enough'
 const settings = { ...oauthSettings, ...confirming, rate_limits: { mail: null }, social: { google: provider } }
 
 const originAt = (now: number) => ({
-  ...systemOrigin({ now, subscriber: { add: async () => undefined } }),
+  ...systemOrigin({ now, subscriber: { wants: () => false, add: async () => undefined } }),
   ...{ ipAddress: '203.0.113.7', userAgent: firefox, requestId: null, language: null, log: null, metrics: null },
   now,
 })

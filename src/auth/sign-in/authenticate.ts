@@ -6,6 +6,7 @@ import { needsRehash } from '../../platform/crypto/stored-password.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import type { Visit } from '../access/visit.ts'
 import type { Channel } from './channel.ts'
+import type { FailuresToClear } from './failures-to-clear.ts'
 import type { Lane } from './fair-queue.ts'
 import type { PasswordMatch } from './hashing.ts'
 import type { Identifier } from './identifier.ts'
@@ -18,11 +19,23 @@ type Credentials = Identifier & {
   channel: Channel
 }
 
+/** A user who proved the password. The sign-in has yet to clear the failures of its attempt. */
+export interface ProvedPassword extends UserWithPassword {
+  failures: FailuresToClear
+}
+
 /**
  * Returns the user with this email address or username and this password; null without one. All entry points use this check.
  * Throws 429 after too many failures, and 503 if too many checks are queued.
  */
 export async function authenticate(visit: Visit, credentials: Credentials): Promise<UserWithPassword | null> {
+  const found = await provePassword(visit, credentials)
+  await found?.failures.clear()
+  return found
+}
+
+/** Checks the password as `authenticate` does, and leaves it to the caller to clear the failures with its next statement. */
+export async function provePassword(visit: Visit, credentials: Credentials): Promise<ProvedPassword | null> {
   const { app } = visit
   const email = await addressOf(visit, credentials)
   const lane = app.loginLimiter.laneOf(visit, email)
@@ -49,8 +62,16 @@ export async function authenticate(visit: Visit, credentials: Credentials): Prom
     noteFailure(visit, credentials.channel, found, attempt)
     return null
   }
-  await attempt.succeeded()
-  return rehashed(visit, found, { password: credentials.password, match, lane })
+  const failures = attempt.succeeded()
+  try {
+    const proved = await rehashed(visit, found, { password: credentials.password, match, lane })
+    if (proved) return { ...proved, failures }
+  } catch (error) {
+    await failures.clear()
+    throw error
+  }
+  await failures.clear()
+  return null
 }
 
 /**

@@ -4,8 +4,9 @@ import { isSet } from '../../platform/http/flag.ts'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { type Visit, visitOf } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
+import { amrOf, type SignIn } from './new-session.ts'
 import type { SecondFactorInput } from './second-factor.ts'
-import { amrOf, beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
+import { beginAnonymous, renewSession, signIn } from './sign-in.ts'
 import { isTrusted, trustBrowser } from './trusted-browsers.ts'
 
 /** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
@@ -39,6 +40,18 @@ const challengeTtl = 600_000
  * each request.
  */
 export async function continueSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Omit<SignIn, 'completes'>,
+): Promise<'signed_in' | 'challenged'> {
+  try {
+    return await signInOrChallenge(request, reply, login)
+  } finally {
+    await login.failures?.clear()
+  }
+}
+
+async function signInOrChallenge(
   request: FastifyRequest,
   reply: FastifyReply,
   login: Omit<SignIn, 'completes'>,

@@ -149,7 +149,7 @@ export class LoginCodes {
       this.#noteFailure(visit, found, attempt)
       return null
     }
-    await attempt.succeeded()
+    await attempt.succeeded().clear()
     return { ...proved, remember, returnTo }
   }
 

@@ -20,6 +20,7 @@ import type { Visit } from '../access/visit.ts'
 import { AddressLimit } from './address-limit.ts'
 import { AttemptsInFlight } from './attempts-in-flight.ts'
 import type { Channel } from './channel.ts'
+import { FailuresToClear } from './failures-to-clear.ts'
 import type { Lane } from './fair-queue.ts'
 import {
   allSecondFactorsOf,
@@ -49,8 +50,8 @@ const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
 
 /** A reserved attempt. */
 export interface Attempt {
-  /** The attempt succeeded; clears its failures. */
-  succeeded(): Promise<void>
+  /** The attempt succeeded; returns what clears its failures. */
+  succeeded(): FailuresToClear
   /** The attempt failed; it stays counted. */
   failed(): void
   /** The attempt was not made; takes it back. */
@@ -206,9 +207,9 @@ export class LoginLimiter {
     return {
       isLast: isLocking || isReached(local),
       isLocking,
-      succeeded: async () => {
+      succeeded: () => {
         this.#inFlight.restarted(here)
-        await takeBack(
+        return new FailuresToClear(
           this.#counters,
           asked.map((counter) => ({ name: counter.name, change: counter === local ? 'reset' : 'undo' })),
         )

@@ -10,6 +10,7 @@ import { deriveKeys } from '../../platform/crypto/keys.ts'
 import type { MacKey } from '../../platform/crypto/mac.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Tx } from '../../platform/database/database.ts'
+import { asBigint, asText, asTime, type Sql, sql } from '../../platform/database/sql.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { type BoundSessions, boundCookie } from '../access/bound-sessions.ts'
 import { SessionCaller } from '../access/caller.ts'
@@ -58,17 +59,10 @@ const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + se
 const maxDevices = 100
 
 /** Forgets the least recently used devices until there is room for another. Their sessions continue until they end. */
-async function forgetLeastUsed(tx: Tx, id: number): Promise<void> {
-  const userId = BigInt(id)
-  const recent = await tx.rememberToken.findMany({
-    where: { userId },
-    orderBy: [{ lastUsedAt: 'desc' }, { id: 'desc' }],
-    skip: maxDevices - 1,
-    take: maxDevices,
-    select: { id: true },
-  })
-  if (recent.length > 0) await tx.rememberToken.deleteMany({ where: { id: { in: recent.map(({ id }) => id) } } })
-}
+const forgetLeastUsed = (userId: bigint | Sql): Sql => sql`
+  DELETE FROM remember_tokens WHERE id IN (
+    SELECT id FROM remember_tokens WHERE user_id = ${userId}
+    ORDER BY last_used_at DESC, id DESC LIMIT ${maxDevices} OFFSET ${maxDevices - 1})`
 
 /**
  * Remember-me: one row per device, rotated at each use by one conditional write. The next secret is an HMAC of the
@@ -115,23 +109,44 @@ export class RememberTokens {
   }
 
   /** Inserts the token of a new device. Requires the user lock. */
-  async create(tx: Tx, visit: Visit, { user, password }: UserWithPassword): Promise<NewToken> {
+  async create(tx: Tx, visit: Visit, found: UserWithPassword): Promise<NewToken> {
     const secret = randomId()
-    const { ipAddress, userAgent, now } = visit.origin
-    await forgetLeastUsed(tx, user.id)
-    const row = await tx.rememberToken.create({
-      data: {
-        userId: BigInt(user.id),
-        tokenHash: sha256Hex(this.#withPrefix(secret)),
-        passwordFingerprint: passwordFingerprint(password),
-        ipAddress,
-        userAgent,
-        createdAt: new Date(now),
-        lastUsedAt: new Date(now),
-        expiresAt: new Date(now + this.#config.current().session.remember_lifetime),
-      },
-    })
+    await tx.$executeRaw(forgetLeastUsed(BigInt(found.user.id)))
+    const row = await tx.rememberToken.create({ data: this.#columns(visit, found, secret) })
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
+  }
+
+  /** Does the work of `create` as parts of a statement on PostgreSQL that locks the user in its part `account`. */
+  insertion(visit: Visit, found: UserWithPassword) {
+    const secret = randomId()
+    const row = this.#columns(visit, found, secret)
+    return {
+      forgetting: forgetLeastUsed(sql`(SELECT id FROM account)`),
+      insertion: sql`
+        INSERT INTO remember_tokens
+          (user_id, token_hash, password_mark, ip_address, user_agent, created_at, last_used_at, expires_at)
+        SELECT ${asBigint(row.userId)}, ${asText(row.tokenHash)}, ${asText(row.passwordFingerprint)},
+          ${asText(row.ipAddress)}, ${asText(row.userAgent)}, ${asTime(row.createdAt)}, ${asTime(row.lastUsedAt)},
+          ${asTime(row.expiresAt)} FROM account`,
+      cookieOf: (id: bigint) => this.#cookieOf(id, secret),
+    }
+  }
+
+  #columns({ origin: { ipAddress, userAgent, now } }: Visit, { user, password }: UserWithPassword, secret: string) {
+    return {
+      userId: BigInt(user.id),
+      tokenHash: sha256Hex(this.#withPrefix(secret)),
+      passwordFingerprint: passwordFingerprint(password),
+      ipAddress,
+      userAgent,
+      createdAt: new Date(now),
+      lastUsedAt: new Date(now),
+      expiresAt: new Date(now + this.#config.current().session.remember_lifetime),
+    }
+  }
+
+  isPresented(visit: Visit): boolean {
+    return this.#presented(visit) !== null
   }
 
   /** Replaces a device's token; only the new cookie is valid. */

@@ -142,7 +142,7 @@ export class SecondFactor {
       throw error
     }
     if (fits) {
-      await attempt.succeeded()
+      await attempt.succeeded().clear()
       return true
     }
     attempt.failed()

@@ -14,6 +14,8 @@ export interface SessionListener {
    * signs in, because two separate locks can deadlock.
    */
   usersOf(tx: Tx, visit: Visit): Promise<number[]>
+  /** Tests whether a sign-in with this request may concern the listener. */
+  concerns(visit: Visit): boolean
   began(tx: Tx, visit: Visit, session: { publicId: string; userId: number }): Promise<void>
   ended(tx: Tx, ended: EndedSessions): Promise<void>
 }

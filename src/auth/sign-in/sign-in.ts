@@ -1,67 +1,37 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordEvent } from '../../identity/events.ts'
-import type { User } from '../../identity/user.ts'
 import { isUnchanged, type UserWithPassword } from '../../identity/users.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { unauthenticated } from '../../platform/errors.ts'
-import { type Impersonation, SessionCaller } from '../access/caller.ts'
+import { SessionCaller } from '../access/caller.ts'
 import type { SessionRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { eventContext, type Visit, visitOf } from '../access/visit.ts'
-import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
-import type { Channel } from './channel.ts'
 import { endSession } from './end-sessions.ts'
 import { rememberBrowser } from './known-browser.ts'
 import { noticeBrowser } from './new-device.ts'
-import type { Authentication } from './session-listener.ts'
-
-/** User and method of a sign-in. */
-export interface SignIn extends UserWithPassword {
-  remember: boolean
-  channel: Channel
-  /** Default: password. */
-  method?: AuthenticationMethod
-  /** Second factor that completes a pending sign-in. Then the session must still exist. */
-  completes?: AuthenticationMethod
-  /** Whether a trusted browser takes the place of the second factor. */
-  trusted?: boolean
-  /** Whether this request created the account. */
-  isNewAccount?: boolean
-  /** Whether the hook before_sign_in has allowed it already. */
-  isDecided?: boolean
-}
-
-/** Row of a new session. Only the cookie contains its id. */
-interface NewSession {
-  sessionId: string
-  user: User
-  password: string | null
-  rememberTokenId: bigint | null
-  /** The binding of the browser, if it has proved itself. */
-  bindingId?: string | null
-  proof: Authentication
-  impersonation?: Impersonation
-}
+import {
+  amrOf,
+  beginInOneStatement,
+  type NewSession,
+  newSessionColumns,
+  onlyAddsRows,
+  type SignIn,
+  signInEvent,
+} from './new-session.ts'
 
 /**
- * Inserts a session with a user and returns its row; the only place that does. Requires the lock of the user and of
+ * Inserts a session with a user and returns its row. Requires the lock of the user and of
  * `sessionListener.usersOf`.
  */
 export async function insertSession(tx: Tx, visit: Visit, session: NewSession): Promise<SessionRow> {
   const { ipAddress, userAgent, now } = visit.origin
   const date = new Date(now)
-  const publicId = randomId()
-  const { proof, impersonation, user, password, rememberTokenId, bindingId = null } = session
-  const columns = {
-    id: sha256Hex(session.sessionId),
-    publicId,
-    rememberTokenId,
-    passwordFingerprint: passwordFingerprint(password),
-    data: JSON.stringify({ proof, impersonation }),
-    bindingId,
-  }
+  const { user, password } = session
+  const columns = newSessionColumns(session)
+  const { publicId, bindingId } = columns
   await tx.session.create({
     data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
     select: { id: true },
@@ -104,56 +74,51 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
   await switchSession(request, reply, renewed.sessionId)
 }
 
-/** Returns the authentication methods as `amr` values. */
-export function amrOf({ method = passwordMethod, completes }: Pick<SignIn, 'method' | 'completes'>): string[] {
-  const first = withMethod([], method)
-  return completes ? withMethod(first, completes) : first
-}
-
 /**
  * Starts the user's session under a new id in place of the old one, and sends the cookies. Returns false if nothing was
  * pending. Throws 401 if the account was disabled or its password changed after the proof was checked.
  */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const visit = visitOf(request)
+  const { app } = visit
+  const { user, password } = login
+  const session = {
+    sessionId: randomId(),
+    user,
+    password,
+    rememberTokenId: null,
+    proof: { at: app.clock.now(), methods: amrOf(login), ...(login.trusted ? { trusted: true as const } : {}) },
+  }
+  const begun = onlyAddsRows(visit, login)
+    ? await beginInOneStatement(visit, login, session)
+    : await beginInTransaction(visit, login, session)
+  if (begun === null) throw unauthenticated()
+  if (!begun) return false
+  app.remember.sendCookie(request, reply, begun.rememberCookie)
+  rememberBrowser(request, reply, login)
+  await switchSession(request, reply, session.sessionId, begun.row)
+  app.boundSessions.offer(reply, { publicId: begun.row.publicId, now: app.clock.now() })
+  return true
+}
+
+/** Begins the session and ends those that it replaces. Undefined if nothing was pending; null if the account has changed. */
+async function beginInTransaction(visit: Visit, login: SignIn, session: NewSession) {
   const { app, origin } = visit
-  const { user, password, remember, method = passwordMethod } = login
-  const sessionId = randomId()
-  const begun = await app.database.transaction(async (tx) => {
+  const { user } = login
+  await login.failures?.clear()
+  return app.database.transaction(async (tx) => {
     const ended = await endSession(tx, visit, [user.id, ...(await app.sessionListener.usersOf(tx, visit))])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password or a second factor, since the proof was checked.
-    if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()
-    const token = remember ? await app.remember.create(tx, visit, login) : null
-    const row = await insertSession(tx, visit, {
-      sessionId,
-      user,
-      password,
-      rememberTokenId: token?.id ?? null,
-      proof: { at: app.clock.now(), methods: amrOf(login), ...(login.trusted ? { trusted: true } : {}) },
-    })
+    if (!isUnchanged(ended.accounts.get(user.id), login)) return null
+    const token = login.remember ? await app.remember.create(tx, visit, login) : null
+    const row = await insertSession(tx, visit, { ...session, rememberTokenId: token?.id ?? null })
     // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)
-    await recordEvent(tx, origin, {
-      type: 'login',
-      userId: user.id,
-      credential: method.name,
-      data: {
-        remember,
-        method: method.name,
-        channel: login.channel,
-        ...(login.trusted ? { trusted_browser: true } : {}),
-      },
-    })
+    await recordEvent(tx, origin, signInEvent(login))
     if (!login.isNewAccount) await noticeBrowser(tx, visit, user)
-    return { row, token }
+    return { row, rememberCookie: token?.cookie ?? null }
   })
-  if (!begun) return false
-  app.remember.sendCookie(request, reply, begun.token?.cookie ?? null)
-  rememberBrowser(request, reply, login)
-  await switchSession(request, reply, sessionId, begun.row)
-  app.boundSessions.offer(reply, { publicId: begun.row.publicId, now: app.clock.now() })
-  return true
 }
 
 /** Starts an anonymous session with the given data under a new id, and records why. */

@@ -1,14 +1,17 @@
+import { eventInsertion, recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
-import type { UserWithPassword } from '../../identity/users.ts'
+import { type UserWithPassword, unchangedAccount } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
+import { empty, sql } from '../../platform/database/sql.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { acceptTerms, termsToRecord } from '../access/accepted-terms.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
+import type { FailuresToClear } from './failures-to-clear.ts'
+import { amrOf } from './new-session.ts'
 import type { SecondFactorInput } from './second-factor.ts'
-import { amrOf } from './sign-in.ts'
 
 /** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */
 const checked = Symbol('checked')
@@ -19,6 +22,36 @@ export interface TokenSignIn extends UserWithPassword {
   channel: Channel
   /** Whether the user proved a second factor too. */
   usedSecondFactor: boolean
+}
+
+/**
+ * Records a sign-in in a transaction, and clears the failures of its attempt. Returns false if the account has changed
+ * since its checks.
+ */
+export async function recordTokenSignIn(
+  tx: Tx,
+  visit: Visit,
+  account: TokenSignIn,
+  { data, failures }: { data: Record<string, string>; failures: FailuresToClear },
+): Promise<boolean> {
+  const { database, subscriber } = visit.app
+  const event = { type: 'login', userId: account.user.id, data } as const
+  if (database.engine === 'sqlite' || subscriber.wants(event)) {
+    if (!(await lockAndCheckAccount(database, tx, account.user.id, { account }))) return false
+    await recordEvent(tx, visit.origin, event)
+    return true
+  }
+  const cleared = failures.within('account')
+  const { insertion, note } = eventInsertion(visit.origin, event)
+  const recorded = await tx.$queryRaw<unknown[]>`
+    WITH account AS (${unchangedAccount(account)}),
+    ${cleared ? sql`${cleared.sql},` : empty}
+    noted AS (${insertion})
+    SELECT id FROM account`
+  if (cleared) failures.areCleared()
+  if (recorded.length === 0) return false
+  note()
+  return true
 }
 
 /** What an app sends besides the first factor. */

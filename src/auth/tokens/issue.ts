@@ -1,17 +1,26 @@
 import { deviceName } from '../../identity/device-name.ts'
 import { recordEvent } from '../../identity/events.ts'
 import { type Credential, lockAndCheckAccount } from '../../identity/lock.ts'
-import { notify } from '../../identity/notices.ts'
-import type { User } from '../../identity/user.ts'
-import { findUserById } from '../../identity/users.ts'
-import type { Tx } from '../../platform/database/database.ts'
+import { notify, type Recipient } from '../../identity/notices.ts'
+import { findUserById, unchangedAccount } from '../../identity/users.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
+import { empty, sql } from '../../platform/database/sql.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../platform/errors.ts'
 import { millisecondsOf } from '../../platform/http/formats.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Visit } from '../access/visit.ts'
 import type { Channel } from '../sign-in/channel.ts'
+import type { FailuresToClear } from '../sign-in/failures-to-clear.ts'
 import type { TokenSignIn } from '../sign-in/token-sign-in.ts'
-import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
+import {
+  countTokens,
+  createToken,
+  deleteToken,
+  findLeastUsed,
+  type NewAccessToken,
+  type TokenFacts,
+  tokenInsertion,
+} from './store.ts'
 
 /** Properties of a token that a client requests. */
 export interface TokenRequest {
@@ -30,6 +39,7 @@ export interface TokenGrant {
   keyThumbprint: string | null
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel
+  failures?: FailuresToClear | undefined
 }
 
 /**
@@ -81,36 +91,72 @@ async function makeRoom(tx: Tx, visit: Visit, userId: number, { channel }: Token
   await recordEvent(tx, origin, { type: 'token_revoked', userId, data })
 }
 
+/** A token that a transaction has inserted, and the address for the notice. */
+interface Issued {
+  created: NewAccessToken
+  owner: Recipient | null
+}
+
 /**
  * Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid, and 422 if the
  * user has too many tokens to create another.
  */
 export function issueToken(visit: Visit, userId: number, name: string, grant: TokenGrant): Promise<NewAccessToken> {
   const { database, clock, config } = visit.app
+  const { abilities, keyThumbprint, channel } = grant
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
-  const { prefix } = config.current().tokens
+  const facts = { userId, name, abilities, expiresAt, prefix: config.current().tokens.prefix, keyThumbprint }
+  const insertion = { ...facts, now: clock.now() }
+  const insertAtOnce = inOneStatement(database, insertion, grant)
   return database.transaction(async (tx) => {
-    if (!(await lockAndCheckAccount(database, tx, userId, grant.credential))) {
-      throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
-    }
-    // The user is locked, so concurrent requests count one after the other.
-    if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, visit, userId, grant)
-    const { abilities, keyThumbprint } = grant
-    const facts = { userId, name, abilities, expiresAt, prefix, keyThumbprint, now: clock.now() }
-    const created = await createToken(tx, facts)
-    await recordEvent(tx, visit.origin, {
-      type: 'token_created',
-      userId,
-      data: { token_id: created.accessToken.id, name, ...(grant.channel ? { channel: grant.channel } : {}) },
-    })
-    const owner = await findUserById({ prisma: tx }, userId)
-    if (owner) await noticeToken(visit, tx, owner.user, grant.channel ? name : null)
+    const { created, owner } = (await insertAtOnce?.(tx)) ?? (await insertInTurn(tx, visit, insertion, grant))
+    const data = { token_id: created.accessToken.id, name, ...(channel ? { channel } : {}) }
+    await recordEvent(tx, visit.origin, { type: 'token_created', userId, data })
+    if (owner) await noticeToken(visit, tx, owner, channel ? name : null)
     return created
   })
 }
 
+async function insertInTurn(tx: Tx, visit: Visit, facts: TokenFacts, grant: TokenGrant): Promise<Issued> {
+  const { userId } = facts
+  if (!(await lockAndCheckAccount(visit.app.database, tx, userId, grant.credential))) {
+    throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
+  }
+  // The user is locked, so concurrent requests count one after the other.
+  if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, visit, userId, grant)
+  const created = await createToken(tx, facts)
+  return { created, owner: (await findUserById({ prisma: tx }, userId))?.user ?? null }
+}
+
+/** Tokens that concurrent requests may add while a statement counts them. */
+const concurrentTokens = 100
+
+/**
+ * Returns the work of `insertInTurn` for a sign-in, as one statement that also clears the failures of the attempt. Its
+ * result is null if the account has changed or nearly has too many tokens. Null where `insertInTurn` must do the work.
+ */
+function inOneStatement(
+  { engine }: Pick<Database, 'engine'>,
+  facts: TokenFacts,
+  { credential, failures }: TokenGrant,
+): ((tx: Tx) => Promise<Issued | null>) | null {
+  if (engine === 'sqlite' || !('account' in credential)) return null
+  const cleared = failures?.within('account')
+  const token = tokenInsertion(facts, maxTokens - concurrentTokens)
+  const statement = sql`
+    WITH account AS (${unchangedAccount(credential.account)}),
+    ${cleared ? sql`${cleared.sql},` : empty}
+    issued AS (${token.insertion})
+    SELECT issued.id, email, email_verified_at, language FROM account, issued`
+  return async (tx) => {
+    const [row] = await tx.$queryRaw<(Omit<Recipient, 'id'> & { id: bigint })[]>(statement)
+    if (cleared) failures?.areCleared()
+    return row ? { created: token.created(row.id), owner: { ...row, id: facts.userId } } : null
+  }
+}
+
 /** Notifies the user of a token: of the device for a sign-in, otherwise of the token. */
-function noticeToken(visit: Visit, tx: Tx, user: User, device: string | null): Promise<void> {
+function noticeToken(visit: Visit, tx: Tx, user: Recipient, device: string | null): Promise<void> {
   const origin = visit.origin
   if (device === null) return notify(visit.app, tx, origin, user, 'token_created')
   const shown = deviceName(device)
@@ -120,10 +166,15 @@ function noticeToken(visit: Visit, tx: Tx, user: User, device: string | null): P
 }
 
 /** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
-export async function issueForSignIn(visit: Visit, signIn: TokenSignIn, name: string): Promise<string> {
+export async function issueForSignIn(
+  visit: Visit,
+  signIn: TokenSignIn,
+  name: string,
+  failures?: FailuresToClear,
+): Promise<string> {
   const { default_abilities: abilities } = visit.app.config.current().tokens
   const { user, channel } = signIn
   const { keyThumbprint } = visit
-  const grant = { abilities, expiresAt: null, keyThumbprint, credential: { account: signIn }, channel }
+  const grant = { abilities, expiresAt: null, keyThumbprint, credential: { account: signIn }, channel, failures }
   return (await issueToken(visit, user.id, name, grant)).plainTextToken
 }

@@ -2,6 +2,7 @@ import type { Found } from '../../identity/import-part.ts'
 import { wireDate } from '../../identity/wire-date.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
 import { maxRowId, skipIds } from '../../platform/database/ids.ts'
+import { asText, asTime, sql } from '../../platform/database/sql.ts'
 import type { PersonalAccessToken } from '../../platform/generated/postgresql/client.ts'
 import { storedAbilities } from '../access/abilities.ts'
 import type { ImportedToken } from './imported-token.ts'
@@ -14,7 +15,7 @@ export interface NewAccessToken {
   plainTextToken: string
 }
 
-interface TokenFacts {
+export interface TokenFacts {
   userId: number
   name: string
   abilities: readonly string[]
@@ -41,22 +42,49 @@ const ownedBy = (userId: number) => ({ tokenableType: 'user', tokenableId: BigIn
 
 /** Creates an API token. Stores only the hash of its secret. */
 export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessToken> {
-  const { userId, name, abilities, expiresAt, prefix, keyThumbprint = null, now } = facts
+  const { columns, secret } = newToken(facts)
+  const row = await tx.personalAccessToken.create({ data: columns })
+  return { accessToken: tokenOf(row), plainTextToken: `${row.id}|${secret}` }
+}
+
+/** Returns the columns of a new token, and its secret. */
+function newToken({ userId, name, abilities, expiresAt, prefix, keyThumbprint = null, now }: TokenFacts) {
   const secret = newSecret(prefix)
   const date = new Date(now)
-  const row = await tx.personalAccessToken.create({
-    data: {
-      ...ownedBy(userId),
-      name,
-      token: secretHash(secret),
-      abilities: JSON.stringify(abilities),
-      expiresAt,
-      keyThumbprint,
-      createdAt: date,
-      updatedAt: date,
-    },
-  })
-  return { accessToken: tokenOf(row), plainTextToken: `${row.id}|${secret}` }
+  const columns = {
+    ...ownedBy(userId),
+    name,
+    token: secretHash(secret),
+    abilities: JSON.stringify(abilities),
+    expiresAt,
+    keyThumbprint,
+    createdAt: date,
+    updatedAt: date,
+  }
+  return { columns, secret }
+}
+
+/**
+ * Does the work of `createToken` as a part of a statement on PostgreSQL that locks the user in its part `account`. Inserts
+ * nothing if the user already has `max` tokens.
+ */
+export function tokenInsertion(facts: TokenFacts, max: number) {
+  const { columns, secret } = newToken(facts)
+  const { name, token, abilities, expiresAt, keyThumbprint, createdAt } = columns
+  const date = asTime(createdAt)
+  return {
+    insertion: sql`
+      INSERT INTO personal_access_tokens
+        (tokenable_type, tokenable_id, name, token, abilities, expires_at, key_thumbprint, created_at, updated_at)
+      SELECT 'user', id, ${asText(name)}, ${asText(token)}, ${asText(abilities)}, ${asTime(expiresAt)},
+        ${asText(keyThumbprint)}, ${date}, ${date} FROM account
+      WHERE (SELECT count(*) FROM personal_access_tokens WHERE tokenable_type = 'user' AND tokenable_id = account.id) < ${max}
+      RETURNING id`,
+    created: (id: bigint): NewAccessToken => ({
+      accessToken: tokenOf({ ...columns, id, lastUsedAt: null }),
+      plainTextToken: `${id}|${secret}`,
+    }),
+  }
 }
 
 /** The user's tokens, oldest first. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf } from '../../auth/access/caller.ts'
 import { visitOf } from '../../auth/access/visit.ts'
-import { authenticate } from '../../auth/sign-in/authenticate.ts'
+import { provePassword } from '../../auth/sign-in/authenticate.ts'
 import { continueSignIn } from '../../auth/sign-in/challenge.ts'
 import { identifierOf } from '../../auth/sign-in/identifier.ts'
 import { LoginAnswer } from '../../auth/sign-in/login-answer.ts'
@@ -54,7 +54,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { remember, ...body } = request.body
       const credentials = identifierOf(app.config.current(), body)
-      const found = await authenticate(visitOf(request), { ...credentials, channel: 'login' })
+      const found = await provePassword(visitOf(request), { ...credentials, channel: 'login' })
       if (!found) {
         const status = app.config.current().session.login_failure_status
         const field = 'email' in credentials ? 'email' : 'username'

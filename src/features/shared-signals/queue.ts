@@ -30,6 +30,11 @@ export class SignalQueue implements EventSubscriber {
     this.#outbox = outbox
   }
 
+  wants({ type, userId }: Omit<RecordedEvent, 'id'>): boolean {
+    const streams = Object.values(this.#config.current().shared_signals.streams)
+    return userId !== null && streams.some((stream) => signalsOf(type, stream).length > 0)
+  }
+
   async add(tx: Tx, { id, type, userId }: RecordedEvent): Promise<void> {
     if (userId === null) return
     for (const [name, stream] of Object.entries(this.#config.current().shared_signals.streams)) {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitOf } from '../../auth/access/visit.ts'
-import { authenticate } from '../../auth/sign-in/authenticate.ts'
+import { provePassword } from '../../auth/sign-in/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn, lateAddress } from '../../auth/sign-in/challenge.ts'
 import { typedIdentifier } from '../../auth/sign-in/identifier.ts'
 import { secondFactorErrors } from '../../auth/sign-in/second-factor.ts'
@@ -212,7 +212,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       ...(password === '' ? { password: ['The password field is required.'] } : {}),
     }
     if (!named || password === '') throw validationFailed(errors)
-    const found = await authenticate(visitOf(request), { ...named, password, channel: 'page' })
+    const found = await provePassword(visitOf(request), { ...named, password, channel: 'page' })
     const incorrect = textsOf(request)('email' in named ? 'login.incorrect' : 'login.incorrect_username')
     if (!found) return loginPage(reply, returnTo, { form }, { errors: { email: [incorrect] }, status: 401 })
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const

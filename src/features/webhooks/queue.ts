@@ -30,12 +30,20 @@ export class WebhookQueue implements EventSubscriber {
     this.#outbox = outbox
   }
 
+  wants({ type }: Pick<RecordedEvent, 'type'>): boolean {
+    return this.#receiversOf(type).length > 0
+  }
+
   async add(tx: Tx, { id, type, userId }: RecordedEvent): Promise<void> {
-    const wanted = this.#config.current().webhooks.filter(({ events }) => events.some((name) => namesEvent(name, type)))
+    const wanted = this.#receiversOf(type)
     if (wanted.length === 0) return
     const job: WebhookJob = { id: `msg_${randomBytes(16).toString('base64url')}`, event: id.toString() }
     for (const kind of new Set(wanted.map(({ url }) => kindOf(url)))) {
       await this.#outbox.add(tx, kind, job, userId === null ? {} : { orderKey: `${kind}:${userId}` })
     }
+  }
+
+  #receiversOf(type: RecordedEvent['type']) {
+    return this.#config.current().webhooks.filter(({ events }) => events.some((name) => namesEvent(name, type)))
   }
 }

@@ -15,9 +15,9 @@ interface Sent {
 export function statementNames(max = maxTexts): (statement: Sent) => string {
   const names = new Map<string, string>()
   return ({ sql }) => {
-    // Only inserts, because their plans do not depend on the size of a table. PostgreSQL would plan other statements for an
+    // Only inserts, because their plans hardly depend on the size of a table. PostgreSQL would plan other statements for an
     // empty table, and keep that plan when the table grows: it would read all rows to find one.
-    if (!/^\s*(?:WITH\s+\w+\s+AS\s+\(\s*)?INSERT\b/.test(sql)) return ''
+    if (!/^\s*(?:INSERT|WITH\b[\s\S]*\bINSERT)\b/.test(sql)) return ''
     const known = names.get(sql)
     if (known !== undefined) return known
     // Lists of different lengths make different texts.

@@ -1,4 +1,5 @@
 import type { Tx } from '../database/database.ts'
+import type { Sql } from '../database/sql.ts'
 
 /** Maximum hits per window, and the block that follows. */
 export interface LimitRule {
@@ -47,6 +48,8 @@ export interface Counters {
   hitTogether?(hits: readonly NamedHit[], now: number): Promise<Hit[]>
   /** Does the work of `takeBack` in one statement, if the store can. */
   changeTogether?(changes: readonly Change[]): Promise<void>
+  /** Returns the work of `takeBack` as parts of a WITH clause, which follow the part `after`, if PostgreSQL is the store. */
+  changesIn?(changes: readonly Change[], after: string): { name: string; sql: Sql }
   /** Returns the same counters inside a transaction: hits in the database roll back with it. */
   within(tx: Tx): Counters
 }

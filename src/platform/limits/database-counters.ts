@@ -1,5 +1,6 @@
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Tx } from '../database/database.ts'
+import { empty, join, querySql, raw, type Sql, sql } from '../database/sql.ts'
 import { type Connection, execute, query, type Statement, type Value } from '../database/statements.ts'
 import { type Change, type Counters, growth, type Hit, type LimitRule, type NamedHit } from './counters.ts'
 
@@ -26,12 +27,14 @@ export class DatabaseCounters implements Counters {
   /** Only on PostgreSQL. SQLite has no round trips, and cannot change rows in a WITH clause. */
   readonly hitTogether?: Required<Counters>['hitTogether']
   readonly changeTogether?: Required<Counters>['changeTogether']
+  readonly changesIn?: Required<Counters>['changesIn']
 
   constructor(database: Connection) {
     this.#database = database
     if (database.engine === 'sqlite') return
     this.hitTogether = (hits, now) => this.#hitTogether(hits, now)
     this.changeTogether = (changes) => this.#changeTogether(changes)
+    this.changesIn = (changes, after) => ({ name: changesName(changes), sql: changesSql(changes, after) })
   }
 
   async hit(name: string, rule: LimitRule, now: number): Promise<Hit> {
@@ -53,11 +56,8 @@ export class DatabaseCounters implements Counters {
 
   async #changeTogether(changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return
-    await execute(
-      this.#database,
-      changesStatement(changes),
-      changes.map(({ name }) => sha256Hex(name)),
-    )
+    const statement = sql`WITH ${changesSql(changes)} SELECT count(*) FROM ${raw(`done${changes.length - 1}`)}`
+    await querySql(this.#database, `limit-${changesName(changes)}`, statement)
   }
 
   async blockedUntil(name: string, rule: LimitRule, now: number): Promise<number | null> {
@@ -128,26 +128,28 @@ function chainOf(length: number): Statement {
 }
 
 /** Parts of the statement that takes hits back, in the order of the changes. Each part waits for the ones before it. */
-function partsOf({ change }: Change, index: number): string[] {
-  const key = `CAST($${index + 1} AS TEXT)`
-  const [gone, less] = [`gone${index}`, `less${index}`]
-  const first = index === 0 ? '' : `AND (SELECT count(*) FROM done${index - 1}) >= 0`
-  if (change === 'reset') {
-    return [`done${index} AS (DELETE FROM login_limits WHERE key = ${key} ${first} RETURNING key)`]
-  }
-  return [
-    `${gone} AS (DELETE FROM login_limits WHERE key = ${key} AND failures <= 1 ${first} RETURNING key)`,
-    `${less} AS (UPDATE login_limits SET failures = failures - 1, blocked_until = 0
-      WHERE key = ${key} AND failures > 0 AND NOT EXISTS (SELECT 1 FROM ${gone}) RETURNING key)`,
-    `done${index} AS (SELECT key FROM ${gone} UNION ALL SELECT key FROM ${less})`,
-  ]
+function partsOf({ name, change }: Change, index: number, before: Sql): Sql {
+  const key = sql`CAST(${sha256Hex(name)} AS TEXT)`
+  const [gone, less, done] = ['gone', 'less', 'done'].map((part) => raw(`${part}${index}`))
+  if (change === 'reset') return sql`${done} AS (DELETE FROM login_limits WHERE key = ${key} ${before} RETURNING key)`
+  return sql`
+    ${gone} AS (DELETE FROM login_limits WHERE key = ${key} AND failures <= 1 ${before} RETURNING key),
+    ${less} AS (UPDATE login_limits SET failures = failures - 1, blocked_until = 0
+      WHERE key = ${key} AND failures > 0 AND NOT EXISTS (SELECT 1 FROM ${gone}) RETURNING key),
+    ${done} AS (SELECT key FROM ${gone} UNION ALL SELECT key FROM ${less})`
 }
 
-/** One statement for several changes, in their order, so that two of them never wait for each other. PostgreSQL only. */
-const changesStatement = (changes: readonly Change[]): Statement => ({
-  name: `limit-${changes.map(({ change }) => change).join('-')}`,
-  text: `WITH ${changes.flatMap(partsOf).join(',\n')} SELECT count(*) FROM done${changes.length - 1}`,
-})
+const follows = (part: string): Sql => sql`AND (SELECT count(*) FROM ${raw(part)}) >= 0`
+
+/** The changes in their order, so that two statements never wait for each other. `after` names the part before them. */
+const changesSql = (changes: readonly Change[], after?: string): Sql =>
+  join(
+    changes.map((change, index) =>
+      partsOf(change, index, index > 0 ? follows(`done${index - 1}`) : after === undefined ? empty : follows(after)),
+    ),
+  )
+
+const changesName = (changes: readonly Change[]): string => changes.map(({ change }) => change).join('-')
 
 const blocked: Statement = {
   name: 'limit-blocked',

@@ -13,6 +13,7 @@ const direct: Readonly<Record<string, string>> = {
   'auth/sign-in/login-limiter.ts': 'takes back attempts that succeed, and delays increasingly',
   'app/shared-services.ts': 'opens the counters',
   'auth/sign-in/address-limit.ts': 'takes back attempts that succeed',
+  'auth/sign-in/failures-to-clear.ts': 'what a successful attempt clears',
   'auth/sign-in/login-codes.ts': 'counts by the address of the account, and delays increasingly',
   'auth/sign-in/unlock.ts': 'mails once per window in a transaction, and marks links as used',
   'auth/sign-in/new-device.ts': 'notifies once per window in a transaction',

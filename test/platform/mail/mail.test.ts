@@ -62,7 +62,7 @@ t.test('names event, time and device in a notice, without personal data', async 
     language: null,
     log: null,
     metrics: null,
-    subscriber: { add: async () => undefined },
+    subscriber: { wants: () => false, add: async () => undefined },
     now: svc.clock.now(),
   }
   const subjects: Record<NoticeKind, string> = {

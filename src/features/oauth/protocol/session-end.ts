@@ -53,6 +53,8 @@ export class SignOut implements SessionListener {
     return cookie ? ownersOf(tx, { id: recordId('Session', cookie) }) : []
   }
 
+  concerns: SessionListener['concerns'] = (visit) => visit.cookie(sessionCookie) !== undefined
+
   /** Continues the OAuth session if the same user signed in again, and ends that of another user. */
   began: SessionListener['began'] = async (tx, visit, { publicId, userId }) => {
     const cookie = visit.cookie(sessionCookie)

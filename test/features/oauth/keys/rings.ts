@@ -50,7 +50,7 @@ export async function openRings(t: Test): Promise<Rings> {
         clock: other,
         config: configOf(settings, secret),
         log,
-        subscriber: { add: async () => undefined },
+        subscriber: { wants: () => false, add: async () => undefined },
       })
       t.teardown(() => ring.close())
       return ring
