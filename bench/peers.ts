@@ -50,7 +50,9 @@ const installed: Peer[] = [
   ...(found.glewlwyd ? [glewlwyd({ glewlwyd: found.glewlwyd })] : []),
 ]
 const isComplete = positionals.length === 0 && installed.length === 5
-const wanted = installed.filter(({ name }) => positionals.length === 0 || name === 'svc' || positionals.includes(name))
+const only = Object.keys(operations).filter((name) => positionals.includes(name))
+const servers = positionals.filter((name) => !only.includes(name))
+const wanted = installed.filter(({ name }) => servers.length === 0 || name === 'svc' || servers.includes(name))
 if (installed.length < 5) console.error('Some servers are not installed: npm run peers:tools')
 
 const options = {
@@ -79,9 +81,11 @@ try {
   for (let start = 1; start < Number(values.starts); start++) {
     for (const side of sides) await (await measureStart(side)).stop()
   }
-  const servers = new Map<Side, Running>()
-  for (const side of sides) servers.set(side, await measureStart(side))
-  for (const operation of Object.keys(operations) as Operation[]) await measure(operation, servers)
+  const running = new Map<Side, Running>()
+  for (const side of sides) running.set(side, await measureStart(side))
+  for (const operation of Object.keys(operations) as Operation[]) {
+    if (only.length === 0 || only.includes(operation)) await measure(operation, running)
+  }
 
   const report: PeersReport = {
     date: new Date().toISOString(),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
 import { startPostgresql } from './support/postgresql.ts'
+import { passwordHash } from './support/requests.ts'
 import { commit, jsonOf, machineFacts } from './support/results.ts'
 import { compareSizes, type ScaleSide, scaleOperations } from './support/scale-operations.ts'
 import { measuredTables, measureMigrations, measurePruning } from './support/scale-pruning.ts'
@@ -65,7 +66,7 @@ async function filled(name: string, amounts: ScaleAmounts): Promise<ScaleSide> {
   if (found) return { url: found, amounts }
   const begin = performance.now()
   const draft = `filling_${Date.now()}`
-  await fillScale(await postgresql.create(draft), amounts, bench.passwordHash())
+  await fillScale(await postgresql.create(draft), amounts, passwordHash())
   const url = await postgresql.rename(draft, name)
   process.stderr.write(`${name}: filled in ${Math.round((performance.now() - begin) / 1000)} s\n`)
   return { url, amounts }

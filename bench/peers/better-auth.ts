@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { freePort } from '../../test/support/port.ts'
 import { withClient } from '../support/postgresql.ts'
 import type { Running } from '../support/processes.ts'
-import { fromPage, host, password, request, secret } from '../support/requests.ts'
+import { fromPage, host, password, passwordHash, request, secret } from '../support/requests.ts'
 import { emailOf } from '../support/rows.ts'
 import { type Peer, users } from './peer.ts'
 import type { PeerTools } from './tools.ts'
@@ -79,7 +79,7 @@ export const betterAuth = (tools: Pick<PeerTools, 'better-auth'>): Peer => ({
     }
     await (await start('migrate')).stop()
     await withClient(database, async (client) => {
-      await client.query(insertUsers, [bench.passwordHash(), users])
+      await client.query(insertUsers, [passwordHash(), users])
       await client.query('VACUUM ANALYZE')
     })
     return start

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { freePort } from '../../test/support/port.ts'
 import { benchClients, benchSecret, formRequest, jwtRequests, refreshing } from '../support/oauth-requests.ts'
 import type { Running } from '../support/processes.ts'
-import { host, password } from '../support/requests.ts'
+import { host, password, passwordHash } from '../support/requests.ts'
 import { emailOf } from '../support/rows.ts'
 import { type Peer, requestTokens, type TokenPair, users } from './peer.ts'
 import { keycloakVersion, type PeerTools } from './tools.ts'
@@ -106,7 +106,7 @@ export const keycloak = (tools: Pick<PeerTools, 'keycloak'>): Peer => ({
   async prepare(bench) {
     const url = new URL(await (await bench.postgresql()).create('keycloak'))
     const file = join(bench.folder, 'bench-realm.json')
-    writeFileSync(file, JSON.stringify(realmOf(bench.passwordHash())))
+    writeFileSync(file, JSON.stringify(realmOf(passwordHash())))
     const script = join(tools.keycloak, 'bin/kc.sh')
     const database = [
       `--db-url=jdbc:postgresql://${url.host}${url.pathname}`,

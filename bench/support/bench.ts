@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { stringify } from 'yaml'
-import { hashPassword } from '../../src/platform/crypto/password.ts'
 import { freePort } from '../../test/support/port.ts'
 import { type Postgresql, startPostgresql } from './postgresql.ts'
 import { type Running, startServer } from './processes.ts'
-import { frontend, host, password, secret } from './requests.ts'
+import { frontend, host, passwordHash, secret } from './requests.ts'
 import { type Amounts, fillPostgresql, fillSqlite } from './rows.ts'
 
 export interface BenchOptions {
@@ -54,7 +53,6 @@ export class Bench {
   readonly #running = new Set<Running>()
   readonly #databases = new Map<string, Promise<string>>()
   #postgresql: Promise<Postgresql> | undefined
-  #hash: string | undefined
   #files = 0
 
   constructor(options: BenchOptions) {
@@ -79,7 +77,7 @@ export class Bench {
 
   async sqliteFile(amounts: Pick<Amounts, 'users' | 'tokens'>): Promise<string> {
     const file = join(this.folder, `svc-${++this.#files}.db`)
-    await fillSqlite(file, amounts, this.passwordHash())
+    await fillSqlite(file, amounts, passwordHash())
     return file
   }
 
@@ -148,14 +146,8 @@ http { access_log off; ${paths} ${servers(port)} }`,
 
   async #fill(name: string, amounts: Amounts): Promise<string> {
     const url = await (await this.postgresql()).create(name)
-    await fillPostgresql(url, amounts, this.passwordHash())
+    await fillPostgresql(url, amounts, passwordHash())
     return url
-  }
-
-  /** One hash for all users: argon2id with svc's parameters. */
-  passwordHash(): string {
-    this.#hash ??= hashPassword(password)
-    return this.#hash
   }
 
   /** Starts a program that is stopped with the benchmark. */

@@ -16,7 +16,7 @@ import {
   userTokens,
 } from './oauth-requests.ts'
 import type { Running } from './processes.ts'
-import { bearerRequests, frontend, host, password, request, secret, sessionRequests } from './requests.ts'
+import { bearerRequests, frontend, host, knownBrowser, password, request, secret, sessionRequests } from './requests.ts'
 import { type Amounts, emailOf, sessionId, tokenSecret } from './rows.ts'
 
 /** An operation whose cost is measured. */
@@ -76,13 +76,6 @@ function jsonRequest(path: string, user: number, fields: object, headers: readon
 
 const ownPage = [`Origin: ${frontend}`, 'Sec-Fetch-Site: same-origin']
 const every = <T>(count: number, of: (n: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i + 1))
-
-/** The cookie of a browser that signed in with an earlier password, so that svc mails no notice of a new device. */
-function knownBrowser(email: string): string {
-  const [key] = deriveKeys([secret], 'known-browser')
-  const expires = String(Date.now() + 80 * 86_400_000)
-  return `__Host-svc_browser=${[expires, key?.sign(`${email}\0${expires}`), 'another'].join('.')}`
-}
 
 const login = (user: number, headers: readonly string[] = []) =>
   jsonRequest('/login', user, { email: emailOf(user), password }, [...ownPage, ...headers])

@@ -1,5 +1,7 @@
 import { Xsrf } from '../../src/auth/access/csrf.ts'
+import { passwordFingerprint } from '../../src/auth/access/password-fingerprint.ts'
 import { deriveKeys } from '../../src/platform/crypto/keys.ts'
+import { hashPassword } from '../../src/platform/crypto/password.ts'
 import { Signer } from '../../src/platform/crypto/signer.ts'
 import { emailOf, sessionId, tokenSecret } from './rows.ts'
 
@@ -77,7 +79,24 @@ export const loginRequests = (users: number): Buffer[] =>
     )
   })
 
-/** POST /login from a same-origin page. */
+let hash: string | undefined
+
+/** One hash for all users: argon2id with svc's parameters. */
+export function passwordHash(): string {
+  hash ??= hashPassword(password)
+  return hash
+}
+
+/** The cookie of a browser that has signed in to the account. */
+export function knownBrowser(email: string): string {
+  const [key] = deriveKeys([secret], 'known-browser')
+  const expires = String(Date.now() + 80 * 86_400_000)
+  const issued = `${email}\0${expires}`
+  const macs = [issued, `${issued}\0${passwordFingerprint(passwordHash())}`].map((text) => key?.sign(text))
+  return `__Host-svc_browser=${[expires, ...macs].join('.')}`
+}
+
+/** POST /login from a same-origin page of a known browser. */
 export const sessionLoginRequests = (users: number): Buffer[] =>
   Array.from({ length: users }, (_, i) => {
     const body = JSON.stringify({ email: emailOf(i + 1), password })
@@ -89,6 +108,7 @@ export const sessionLoginRequests = (users: number): Buffer[] =>
         'Accept: application/json',
         `Origin: ${frontend}`,
         'Sec-Fetch-Site: same-origin',
+        `Cookie: ${knownBrowser(emailOf(i + 1))}`,
         'Content-Type: application/json',
         `Content-Length: ${Buffer.byteLength(body)}`,
       ],
