@@ -109,6 +109,19 @@ t.test('undoes a pending change too, and invalidates its verification link', asy
   t.notOk('pending_email' in (await owner.get('/api/user')).json())
 })
 
+t.test('mails the new link at once when the same change is made again after an undo', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  await move(await confirmed(svc, 'ada@example.com'), 'evil@example.com')
+  const first = await undoOf(svc, 'ada@example.com')
+  t.equal((await press(svc, first)).statusCode, 200)
+  t.equal(await recover(svc, 'ada@example.com'), 200)
+  await move(await confirmed(svc, 'ada@example.com', strongPassword), 'evil@example.com')
+  const second = await undoOf(svc, 'ada@example.com')
+  t.not(second, first)
+  t.equal((await press(svc, second)).statusCode, 200)
+})
+
 t.test('lets the first owner undo every later change, and invalidates the later links', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
