@@ -22,7 +22,6 @@ interface Model {
   usedStep: number
   unused: string[]
   used: string[]
-  waiting: Browser | null
 }
 
 const stepOf = (model: Model): number => Math.floor(model.svc.clock.now() / 30_000)
@@ -32,6 +31,17 @@ async function readSecrets(model: Model): Promise<void> {
   model.unused = (await model.owner.get(recovery)).json()
   model.used = []
   model.usedStep = 0
+}
+
+/** Signs in with the password. That alone is enough only without a second factor. */
+async function passwordOnly({ svc, email, state }: Model): Promise<Browser> {
+  const browser = svc.browser()
+  const answer = await browser.signIn(email)
+  expectStatus(answer, 200, 'a sign-in')
+  expectEqual(answer.json().two_factor, state === 'confirmed', 'the sign-in asks for a code')
+  const isSignedIn = (await browser.get('/api/user')).statusCode === 200
+  expectEqual(isSignedIn, state !== 'confirmed', 'the password alone signs in')
+  return browser
 }
 
 /** Checks what the account says about its second factor. */
@@ -46,7 +56,7 @@ t.test('asks for the second factor from its confirmation to its removal, and acc
   const begin = async (): Promise<Model> => {
     const { email } = await svc.createUser()
     const owner = await confirmedBrowser(svc, email)
-    return { svc, email, owner, state: 'none', secret: '', usedStep: 0, unused: [], used: [], waiting: null }
+    return { svc, email, owner, state: 'none', secret: '', usedStep: 0, unused: [], used: [] }
   }
   await runModel<Model>(t, begin, {
     enable: step({
@@ -82,47 +92,39 @@ t.test('asks for the second factor from its confirmation to its removal, and acc
         await checkUser(model)
       },
     }),
-    'begin a sign-in': step({
+    'sign in with the password': step({
       input: fc.constant(null),
       async run(model) {
-        const browser = svc.browser()
-        const answer = await browser.signIn(model.email)
-        expectStatus(answer, 200, 'a sign-in')
-        expectEqual(answer.json().two_factor, model.state === 'confirmed', 'the sign-in asks for a code')
-        const isSignedIn = (await browser.get('/api/user')).statusCode === 200
-        expectEqual(isSignedIn, model.state !== 'confirmed', 'the password alone signs in')
-        model.waiting = model.state === 'confirmed' ? browser : null
+        await passwordOnly(model)
       },
     }),
-    'send a code': step({
+    'sign in with a code': step({
       input: fc.integer({ min: -2, max: 2 }),
-      isPossible: ({ waiting, state }: Model) => waiting !== null && state === 'confirmed',
+      isPossible: ({ state }: Model) => state === 'confirmed',
       async run(model, away) {
-        const { waiting, secret } = model
-        if (!waiting) return
+        const waiting = await passwordOnly(model)
         const at = stepOf(model) + away
         const isRight = Math.abs(away) <= 1 && at > model.usedStep
-        const answer = await waiting.post('/two-factor-challenge', { code: codeAt(secret, svc.clock.now(), away) })
+        const code = codeAt(model.secret, svc.clock.now(), away)
+        const answer = await waiting.post('/two-factor-challenge', { code })
         expectStatus(answer, isRight ? 204 : 422, `step ${away}, last used ${model.usedStep - stepOf(model)}`)
-        if (!isRight) return
-        model.usedStep = at
-        expectStatus(await waiting.get('/api/user'), 200, 'the signed-in browser')
-        model.waiting = null
+        expectStatus(await waiting.get('/api/user'), isRight ? 200 : 401, 'the browser')
+        if (isRight) model.usedStep = at
       },
     }),
-    'send a recovery code': step({
+    'sign in with a recovery code': step({
       input: fc.record({ at: fc.nat({ max: 7 }), again: fc.boolean() }),
-      isPossible: ({ waiting, state }: Model) => waiting !== null && state === 'confirmed',
+      isPossible: ({ state, used }: Model, { again }) => state === 'confirmed' && (!again || used.length > 0),
       async run(model, { at, again }) {
-        const { waiting } = model
         const code = pick(again ? model.used : model.unused, at)
-        if (!waiting || code === undefined) return
+        if (code === undefined) return
+        const waiting = await passwordOnly(model)
         const answer = await waiting.post('/two-factor-challenge', { recovery_code: code })
         expectStatus(answer, again ? 422 : 204, 'a recovery code')
+        expectStatus(await waiting.get('/api/user'), again ? 401 : 200, 'the browser')
         if (again) return
         model.unused = model.unused.filter((other) => other !== code)
         model.used.push(code)
-        model.waiting = null
       },
     }),
     'replace the recovery codes': step({
@@ -141,7 +143,7 @@ t.test('asks for the second factor from its confirmation to its removal, and acc
       isPossible: ({ state }: Model, number) => state !== 'none' && number === 0,
       async run(model) {
         expectStatus(await model.owner.delete(factor), 200, 'disabling')
-        Object.assign(model, { state: 'none', secret: '', unused: [], used: [], waiting: null })
+        Object.assign(model, { state: 'none', secret: '', unused: [], used: [] })
         await checkUser(model)
       },
     }),
