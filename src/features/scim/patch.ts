@@ -13,8 +13,11 @@ const own = ['username', 'externalid', 'name', 'displayname', 'active', 'emails'
 /** Other attributes and extensions. Clients send them anyway, and RFC 7644 lets svc ignore them. */
 const isForeign = (path: string): boolean => !own.includes(path.split(/[.[]/)[0]?.toLowerCase() ?? '')
 
-/** Names that would change the prototypes of objects. */
-const unsafe = /__proto__|\bconstructor\b|\bprototype\b/
+/**
+ * Names that would change the prototypes of objects. Control characters too, because the parser of filters in paths takes
+ * exponential time for line breaks after a quote.
+ */
+const unsafe = /__proto__|\bconstructor\b|\bprototype\b|\p{Cc}/u
 
 const hasUnsafeKey = (value: unknown): boolean =>
   typeof value === 'object' &&

@@ -15,6 +15,25 @@ t.test('gives an account that nobody verified to the owner of its address', asyn
   t.ok(row.password === null || row.password.startsWith('!'), 'and the password')
 })
 
+t.test('refuses line breaks in filters and paths, for which the parser would take exponential time', async (t) => {
+  const svc = await buildProvisioned(t)
+  const { id } = await svc.createUser()
+  const breaks = '\n'.repeat(60)
+  const filter = await svc.scim('GET', `/Users?filter=${encodeURIComponent(`userName eq "${breaks}`)}`)
+  t.match(filter.json(), { status: '400', scimType: 'invalidFilter', detail: /line break/ })
+  const path = `emails[value eq "${breaks}`
+  for (const operation of [
+    { op: 'replace', path, value: 'x' },
+    { op: 'remove', path },
+    { op: 'add', value: { [path]: 'x' } },
+    { op: 'add', path: 'name', value: { familyName: { [path]: 'x' } } },
+  ]) {
+    const answer = await svc.scim('PATCH', `/Users/${id}`, patch(operation))
+    t.match(answer.json(), { status: '400', scimType: 'invalidPath' }, JSON.stringify(operation))
+  }
+  t.equal((await svc.scim('GET', '/Users?filter=userName%20eq%20%22a%5C%22%5Cnb%22')).statusCode, 200, 'escapes work')
+})
+
 t.test('deactivates a user whose userName is the address of somebody else', async (t) => {
   const svc = await buildProvisioned(t)
   const { id } = (

@@ -148,6 +148,7 @@ t.test('refuses what it cannot store, and says why', async (t) => {
     [svc.scim('DELETE', '/Users/0'), 404, undefined],
     [svc.scim('GET', '/Unknown'), 404, undefined],
     [svc.scim('GET', '/Users?filter=userName+is+x'), 400, 'invalidFilter'],
+    [svc.scim('GET', '/Users?filter=not(title+pr)not(title+pr)'), 400, 'invalidFilter'],
     [svc.scim('GET', `/Users?filter=${'a'.repeat(2_100)}`), 400, 'invalidFilter'],
     [svc.scim('GET', '/Users?count=many'), 400, 'invalidValue'],
     [svc.scim('GET', '/Users?filter=a+pr&filter=b+pr'), 400, 'invalidFilter'],
