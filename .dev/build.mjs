@@ -19,7 +19,9 @@ import { build, transformSync } from 'esbuild'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'src')
-const target = join(root, 'dist')
+/** What a build for `npm run bench:savings` leaves out. */
+const without = process.env.SVC_WITHOUT ?? ''
+const target = without ? join(root, `dist.without-${without}`) : join(root, 'dist')
 const stamp = join(target, '.stamp')
 
 /** Packages that load files of their own, such as native code and threads, or that not every installation has. */
@@ -71,6 +73,7 @@ async function compile(outdir) {
     platform: 'node',
     target: 'node24',
     minifyWhitespace: true,
+    define: { 'process.env.SVC_WITHOUT': JSON.stringify(without) },
     // The packages in the image have their licenses.
     legalComments: 'none',
     sourcemap: true,

@@ -41,7 +41,7 @@ export interface Program {
 const root = resolve(import.meta.dirname, '../..')
 
 /** The flags that `npm start` runs Node with. */
-const startFlags: string[] = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+export const startFlags: string[] = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .filter((word: string) => word.startsWith('--'))
 
@@ -82,7 +82,11 @@ export class Bench {
   }
 
   /** Starts the compiled program on this database with a production configuration. */
-  async startSvc(database: string, more: { server?: object; [section: string]: unknown } = {}): Promise<Running> {
+  async startSvc(
+    database: string,
+    more: { server?: object; [section: string]: unknown } = {},
+    { dist = this.options.dist, flags = startFlags }: { dist?: string; flags?: readonly string[] } = {},
+  ): Promise<Running> {
     const port = await freePort()
     const config = join(this.folder, `svc-${port}.yaml`)
     const settings = {
@@ -94,7 +98,7 @@ export class Bench {
       server: { host: '127.0.0.1', ...more.server, port },
     }
     writeFileSync(config, stringify(settings), { mode: 0o600 })
-    const args = [...startFlags, ...(this.options.flags ?? []), join(this.options.dist, 'main.js')]
+    const args = [...flags, ...(this.options.flags ?? []), join(dist, 'main.js')]
     return this.start({ args, port, ready: '/health/ready', env: { SVC_CONFIG: config } })
   }
 

@@ -3,16 +3,17 @@ import type { Lookups, OauthRecordRow } from '../../../auth/access/lookups/looku
 import type { Clock } from '../../../platform/clock.ts'
 import type { Config } from '../../../platform/config/schema.ts'
 import type { Registry } from '../clients/clients.ts'
-import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from '../records/deferred-writes.ts'
 import type { RecordSeal } from '../records/record-seal.ts'
 import type { NewRecord } from '../records/records.ts'
 import { type RedisRecords, shortLived } from '../records/redis-records.ts'
 import { type RecordStore, recordId } from '../records/store.ts'
+import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from '../shortcuts/deferred-writes.ts'
+import { knownExpiry, lastsUntil, noteExpiry } from '../shortcuts/known-expiries.ts'
+import { readToken, takeRecord } from '../shortcuts/read-ahead.ts'
+import { takes } from '../shortcuts/shortcuts.ts'
 import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
-import { knownExpiry, lastsUntil, noteExpiry } from './known-expiries.ts'
 import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
-import { readToken, takeRecord } from './read-ahead.ts'
 import { noteCause } from './refusal-causes.ts'
 
 /** Dependencies that the adapters of all models share. */
@@ -193,7 +194,8 @@ export class RecordAdapter implements Adapter {
     if (isCookieRecord(this.#kind, id)) return this.#findInCookie(id)
     const key = recordId(this.#kind, id)
     if (this.#redis) return this.#payloadOf(await this.#redis.find(key))
-    if (exchanged.has(this.#kind) && isTokenRequest()) return this.#payloadOf(await readToken(lookups, key))
+    if (takes('read-ahead') && exchanged.has(this.#kind) && isTokenRequest())
+      return this.#payloadOf(await readToken(lookups, key))
     return this.#payloadOf(takeRecord(key) ?? (await lookups.oauthRecord(key)))
   }
 

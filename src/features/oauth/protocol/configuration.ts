@@ -1,3 +1,4 @@
+import Keygrip from 'keygrip'
 import type { ClientAuthMethod, Configuration } from 'oidc-provider'
 import type { Cookies } from '../../../auth/access/cookies.ts'
 import { proofAlgorithms } from '../../../auth/access/dpop.ts'
@@ -10,20 +11,19 @@ import { resourceIndicators } from '../clients/choose-target.ts'
 import { claimsOf, idTokenClaimsOf } from '../clients/claims.ts'
 import { servedScopes } from '../clients/scopes.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
-import { mayRefresh } from '../records/deferred-writes.ts'
+import { mayRefresh } from '../shortcuts/deferred-writes.ts'
+import { knownUser } from '../shortcuts/read-ahead.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
 import { requestFactsOf } from './browser.ts'
-import { CookieKeys } from './cookie-keys.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
-import { knownUser } from './read-ahead.ts'
 import { SigningKey } from './signing-key.ts'
 import { decidedClaims, decideToken, isTokenDecided } from './token-decision.ts'
 import { userClaims } from './user-claims.ts'
@@ -54,6 +54,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const { config, cookies, registry, lookups } = parts
   const { oauth, app } = config
   const isHttps = app.url.startsWith('https://')
+  const cookieKeys = app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url'))
   const refreshSeconds = (clientId: string | undefined) => seconds(registry.refreshTtl(clientId))
   const policy = interactionPolicyOf(parts)
   return {
@@ -81,7 +82,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     cookies: {
       names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
-      keys: new CookieKeys(app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url'))),
+      // For a list of keys, the library would use SHA-1.
+      keys: new Keygrip(cookieKeys, 'sha256'),
       long: sessionCookieOptions(isHttps),
       // The name and the value are the uid, which is too random to guess.
       short: { ...cookieOptions(isHttps), signed: false, sameSite: 'lax' },

@@ -2,7 +2,8 @@ import type { JWTPayload } from 'jose'
 import Provider from 'oidc-provider'
 import type { Metrics } from '../../../platform/observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
-import { ClientCredentials } from './client-credentials.ts'
+import { ClientCredentials } from '../shortcuts/client-credentials.ts'
+import { UserInfo, type UserInfoParts } from '../shortcuts/user-info.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { CookieRecords } from './cookie-records.ts'
 import { registerGrants } from './custom-grants.ts'
@@ -13,7 +14,6 @@ import { PendingLimits } from './pending-limits.ts'
 import { recordTokenDecisions } from './recorded-tokens.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
-import { UserInfo, type UserInfoParts } from './user-info.ts'
 
 type LibraryParts = Omit<ProtocolParts & PatchParts, 'cookieRecords' | 'pending' | 'findDocumentClient'> & {
   metrics: Metrics | null

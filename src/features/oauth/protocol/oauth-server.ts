@@ -21,14 +21,14 @@ import { findConsent } from '../records/interaction-store.ts'
 import { RecordSeal } from '../records/record-seal.ts'
 import { RedisRecords } from '../records/redis-records.ts'
 import { RecordStore } from '../records/store.ts'
+import type { ClientCredentials } from '../shortcuts/client-credentials.ts'
+import type { UserInfo } from '../shortcuts/user-info.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
 import { Workloads } from '../workloads/workloads.ts'
-import type { ClientCredentials } from './client-credentials.ts'
 import { Introspection } from './introspection/answers.ts'
 import { clientFetch } from './outbound.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { type Logout, logoutWork, SignOut } from './session-end.ts'
-import type { UserInfo } from './user-info.ts'
 
 /** Interaction, as the library stores it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {

@@ -9,11 +9,12 @@ import { varyBy } from '../../../platform/http/vary.ts'
 import { limitHeaderNames } from '../../../platform/limits/too-many-requests.ts'
 import type { Registry } from '../clients/clients.ts'
 import { publicClientOf, withClientId } from '../clients/empty-secret.ts'
+import { clientBySecret } from '../shortcuts/client-secret.ts'
+import { takes } from '../shortcuts/shortcuts.ts'
 import { authenticateWorkload, withWorkload } from '../workloads/authenticate.ts'
 import { setRequestFacts, signedInOf } from './browser.ts'
 import { describe } from './description.ts'
 import { formOf } from './form.ts'
-import { clientBySecret } from './introspection/client-secret.ts'
 import { type AskedTokens, maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
 import { replaceBody, setOrigin } from './library-request.ts'
 import type { OAuthServer } from './oauth-server.ts'
@@ -148,11 +149,10 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   let asked: AskedTokens | undefined
   if (isIntrospection && form !== null) {
     const introspection = readIntrospection(form)
-    const client = clientBySecret(request, introspection.fields, {
-      registry: library.registry,
-      limits: oauthServer.limits,
-      secretUses: oauthServer.secretUses,
-    })
+    const { limits, secretUses } = oauthServer
+    const client =
+      takes('introspection') &&
+      clientBySecret(request, introspection.fields, { registry: library.registry, limits, secretUses })
     if (client) {
       const { status, body } = await library.introspection.answer(client, introspection.asked)
       return sendJson(reply.code(status), body)
@@ -162,9 +162,11 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     asked = introspection.asked
     form = introspection.fields.toString()
   }
-  const token = path === protocolRoutes.token && form ? await library.clientCredentials.answer(request, form) : null
+  const isToken = path === protocolRoutes.token && takes('client-credentials')
+  const token = isToken && form ? await library.clientCredentials.answer(request, form) : null
   if (token) return sendJson(reply.headers(openHeaders), token)
-  const info = path === protocolRoutes.userinfo ? await library.userInfo.answer(request) : null
+  const isUserInfo = path === protocolRoutes.userinfo && takes('user-info')
+  const info = isUserInfo ? await library.userInfo.answer(request) : null
   if (info) return sendJson(reply.headers(openHeaders), info)
   setOrigin(raw, app.url, clientAddress(request))
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null

@@ -3,7 +3,8 @@ import { sha256Hex } from '../../../platform/crypto/hash.ts'
 import { deleteOutdated } from '../../../platform/database/batches.ts'
 import type { Database, Tx } from '../../../platform/database/database.ts'
 import { execute, query, type Value } from '../../../platform/database/statements.ts'
-import { JointWrites } from './joint-writes.ts'
+import { JointWrites } from '../shortcuts/joint-writes.ts'
+import { takes } from '../shortcuts/shortcuts.ts'
 import type { SealedRecord } from './record-seal.ts'
 import { columns, type NewRecord, type Owner, valuesOf } from './records.ts'
 
@@ -27,7 +28,7 @@ export class RecordStore {
 
   constructor(database: Database) {
     this.#database = database
-    this.#joint = database.pg ? new JointWrites(database) : null
+    this.#joint = database.pg && takes('joint-writes') ? new JointWrites(database) : null
   }
 
   /** Inserts or updates a record. */

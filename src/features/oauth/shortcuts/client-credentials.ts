@@ -9,10 +9,10 @@ import { chooseTarget, secondsOf, splitScopes } from '../clients/choose-target.t
 import { isScopeList, knownScopes } from '../clients/scopes.ts'
 import { settledResource, type Target } from '../clients/targets.ts'
 import type { Algorithm } from '../keys/jwk.ts'
+import { granted, recordTokens } from '../protocol/recorded-tokens.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
-import { clientBySecret, type SecretParts } from './introspection/client-secret.ts'
-import { granted, recordTokens } from './recorded-tokens.ts'
+import { clientBySecret, type SecretParts } from './client-secret.ts'
 
 interface ClientCredentialsParts extends SecretParts {
   config: Config

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { ClientLimits } from '../../clients/client-limits.ts'
-import type { RegisteredClient, Registry } from '../../clients/clients.ts'
-import type { SecretUses } from '../../clients/secret-uses.ts'
+import type { ClientLimits } from '../clients/client-limits.ts'
+import type { RegisteredClient, Registry } from '../clients/clients.ts'
+import type { SecretUses } from '../clients/secret-uses.ts'
 
 export interface SecretParts {
   registry: Registry

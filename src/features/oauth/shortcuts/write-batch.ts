@@ -1,5 +1,6 @@
 import { Batch } from '../../../auth/access/lookups/batch.ts'
 import { isUnavailable } from '../../../platform/database/unavailable.ts'
+import { takes } from './shortcuts.ts'
 
 /** A write that requests make. */
 interface Write<Item, Result> {
@@ -36,6 +37,7 @@ export class WriteBatch<Item, Result> {
   }
 
   async run(item: Item): Promise<Result> {
+    if (!takes('write-batches')) return this.#write.write(item)
     const outcome = await this.#batch.find(item)
     return outcome ? outcome.result : this.#write.write(item)
   }

@@ -6,8 +6,8 @@ import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
 import { claimsOf } from '../clients/claims.ts'
 import type { Registry } from '../clients/clients.ts'
+import { protocolRoutes } from '../protocol/paths.ts'
 import type { RecordSeal } from '../records/record-seal.ts'
-import { protocolRoutes } from './paths.ts'
 
 export interface UserInfoParts {
   config: Config

@@ -1,5 +1,6 @@
 import Provider, { type Client } from 'oidc-provider'
-import type { NewRecord, Owner } from './records.ts'
+import type { NewRecord, Owner } from '../records/records.ts'
+import { takes } from './shortcuts.ts'
 
 /** A new grant of a browser session, to be inserted together with its code. */
 interface DeferredGrant {
@@ -27,7 +28,7 @@ export const mayRefresh = (client: Client): boolean => client.grantTypeAllowed('
 /** Defers the insertion of a grant until its code is inserted; false if this request issues no code. */
 export function deferGrant(grant: DeferredGrant): boolean {
   const { ctx } = Provider
-  if (!ctx || !issuing.has(ctx.oidc.route)) return false
+  if (!takes('deferred-writes') || !ctx || !issuing.has(ctx.oidc.route)) return false
   grants.set(ctx, grant)
   return true
 }
@@ -41,7 +42,8 @@ export const takeDeferredGrant = (): DeferredGrant | null => take(grants)
  */
 export function deferUse(use: DeferredUse): boolean {
   const { ctx } = Provider
-  if (ctx?.oidc.route !== 'token' || !ctx.oidc.client || !mayRefresh(ctx.oidc.client)) return false
+  if (!takes('deferred-writes') || ctx?.oidc.route !== 'token' || !ctx.oidc.client || !mayRefresh(ctx.oidc.client))
+    return false
   uses.set(ctx, use)
   return true
 }

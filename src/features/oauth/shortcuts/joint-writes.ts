@@ -1,6 +1,6 @@
 import type { Database } from '../../../platform/database/database.ts'
 import { query, type Row, type Value } from '../../../platform/database/statements.ts'
-import { columns, type NewRecord, type Owner, recordColumns, valuesOf } from './records.ts'
+import { columns, type NewRecord, type Owner, recordColumns, valuesOf } from '../records/records.ts'
 import { WriteBatch } from './write-batch.ts'
 
 /** A grant of a browser session, and its code. */

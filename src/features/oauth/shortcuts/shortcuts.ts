@@ -1,0 +1,20 @@
+/** What svc does in another way than the OAuth library, only to take less time. `docs/shortcuts.md` explains each. */
+export const shortcuts = [
+  'introspection',
+  'user-info',
+  'client-credentials',
+  'joint-writes',
+  'deferred-writes',
+  'write-batches',
+  'read-ahead',
+  'known-expiries',
+] as const
+
+/** Name of a shortcut. */
+export type Shortcut = (typeof shortcuts)[number]
+
+/** The benchmark builds svc without one of them, to measure what it saves. The build replaces the variable. */
+const leftOut = process.env.SVC_WITHOUT
+
+/** Tests whether svc takes a shortcut. */
+export const takes = (shortcut: Shortcut): boolean => shortcut !== leftOut
