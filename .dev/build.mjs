@@ -73,7 +73,7 @@ async function compile(outdir) {
     platform: 'node',
     target: 'node24',
     minifyWhitespace: true,
-    define: { 'process.env.SVC_WITHOUT': JSON.stringify(without) },
+    define: { 'globalThis.svcWithout': JSON.stringify(without) },
     // The packages in the image have their licenses.
     legalComments: 'none',
     sourcemap: true,

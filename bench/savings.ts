@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type Shortcut, shortcuts } from '../src/features/oauth/shortcuts/shortcuts.ts'
+import { type Shortcut, shortcuts } from '../src/features/oauth/protocol/shortcuts/shortcuts.ts'
 import { Bench, startFlags } from './support/bench.ts'
 import { codeFlows, visited } from './support/code-flows.ts'
 import {
@@ -69,7 +69,7 @@ const isWanted = (name: string): boolean => positionals.length === 0 || position
 
 const linesOf = (files: readonly string[]): number =>
   files.reduce((sum, name) => {
-    const text = readFileSync(join(root, 'src/features/oauth/shortcuts', `${name}.ts`), 'utf8')
+    const text = readFileSync(join(root, 'src/features/oauth/protocol/shortcuts', `${name}.ts`), 'utf8')
     return sum + text.split('\n').length - 1
   }, 0)
 

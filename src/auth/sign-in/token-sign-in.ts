@@ -2,7 +2,7 @@ import { eventInsertion, recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { type UserWithPassword, unchangedAccount } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
-import { empty, sql } from '../../platform/database/sql.ts'
+import { empty, querySql, sql } from '../../platform/database/sql.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { acceptTerms, termsToRecord } from '../access/accepted-terms.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
@@ -43,11 +43,12 @@ export async function recordTokenSignIn(
   }
   const cleared = failures.within('account')
   const { insertion, note } = eventInsertion(visit.origin, event)
-  const recorded = await tx.$queryRaw<unknown[]>`
+  const statement = sql`
     WITH account AS (${unchangedAccount(account)}),
     ${cleared ? sql`${cleared.sql},` : empty}
     noted AS (${insertion})
     SELECT id FROM account`
+  const recorded = await querySql({ engine: 'postgresql', prisma: tx }, 'token-sign-in', statement)
   if (cleared) failures.areCleared()
   if (recorded.length === 0) return false
   note()

@@ -4,7 +4,7 @@ import { type Credential, lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify, type Recipient } from '../../identity/notices.ts'
 import { findUserById, unchangedAccount } from '../../identity/users.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
-import { empty, sql } from '../../platform/database/sql.ts'
+import { empty, querySql, sql } from '../../platform/database/sql.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../platform/errors.ts'
 import { millisecondsOf } from '../../platform/http/formats.ts'
 import type { Caller } from '../access/caller.ts'
@@ -149,9 +149,17 @@ function inOneStatement(
     issued AS (${token.insertion})
     SELECT issued.id, email, email_verified_at, language FROM account, issued`
   return async (tx) => {
-    const [row] = await tx.$queryRaw<(Omit<Recipient, 'id'> & { id: bigint })[]>(statement)
+    const [row] = await querySql({ engine, prisma: tx }, 'issue-token', statement)
     if (cleared) failures?.areCleared()
-    return row ? { created: token.created(row.id), owner: { ...row, id: facts.userId } } : null
+    if (!row) return null
+    const { id, email, email_verified_at: verified, language } = row
+    const owner = {
+      id: facts.userId,
+      email: String(email),
+      email_verified_at: verified instanceof Date ? verified.toISOString() : null,
+      language: typeof language === 'string' ? language : null,
+    }
+    return { created: token.created(BigInt(String(id))), owner }
   }
 }
 

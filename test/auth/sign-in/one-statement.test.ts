@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { passwordsFrom, passwordsOf } from '../../../src/auth/sign-in/limit-names.ts'
 import { sha256Hex } from '../../../src/platform/crypto/hash.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { untilWaiting } from '../../support/hold.ts'
 import { passwordClient, token } from '../../support/oauth.ts'
 import { recordRoundTrips } from '../../support/round-trips.ts'
 import { enableTwoFactor } from '../../support/totp.ts'
@@ -143,12 +144,7 @@ t.test('waits for a password change that is under way', async (t) => {
       const where = { id: BigInt(id) }
       await tx.user.update({ where, data: { password: 'another hash' } })
       answer = send(svc, email)
-      const waiting = async () => {
-        const [row] = await svc.database.prisma.$queryRaw<{ n: bigint }[]>`
-          SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
-        return Number(row?.n)
-      }
-      while ((await waiting()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+      await untilWaiting(svc, answer)
     })
     t.ok([400, 401].includes((await answer)?.statusCode ?? 0), name)
     t.equal(await left(svc), 0, name)

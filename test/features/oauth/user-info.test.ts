@@ -2,7 +2,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { decodeJwt } from 'jose'
 import t from 'tap'
-import { UserInfo } from '../../../src/features/oauth/shortcuts/user-info.ts'
+import { UserInfo } from '../../../src/features/oauth/protocol/shortcuts/user-info.ts'
 import { seed } from '../../platform/http/odd-requests.ts'
 import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { second } from '../../support/clock.ts'

@@ -7,14 +7,14 @@ import type { RecordSeal } from '../records/record-seal.ts'
 import type { NewRecord } from '../records/records.ts'
 import { type RedisRecords, shortLived } from '../records/redis-records.ts'
 import { type RecordStore, recordId } from '../records/store.ts'
-import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from '../shortcuts/deferred-writes.ts'
-import { knownExpiry, lastsUntil, noteExpiry } from '../shortcuts/known-expiries.ts'
-import { readToken, takeRecord } from '../shortcuts/read-ahead.ts'
-import { takes } from '../shortcuts/shortcuts.ts'
 import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
 import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
 import { noteCause } from './refusal-causes.ts'
+import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './shortcuts/deferred-writes.ts'
+import { knownExpiry, lastsUntil, noteExpiry } from './shortcuts/known-expiries.ts'
+import { readToken, takeRecord } from './shortcuts/read-ahead.ts'
+import { takes } from './shortcuts/shortcuts.ts'
 
 /** Dependencies that the adapters of all models share. */
 export interface AdapterParts {

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../../../identity/user.ts'
 import type { AuthenticatedWorkload } from '../workloads/authenticate.ts'
-import type { AskedTokens } from './introspection/request.ts'
 
 /** User who is signed in to svc's own session. The library's session does not decide who is signed in. */
 export interface SignedIn {
@@ -16,6 +15,9 @@ export interface SignedIn {
   /** Authentication methods (RFC 8176). */
   methods: readonly string[]
 }
+
+/** Tokens of an introspection request, or what is wrong with it. */
+export type AskedTokens = { texts: readonly string[]; isList: boolean } | { error: string }
 
 /** Facts about a request that svc passes to the library, for the library's hooks. */
 export interface RequestFacts {

@@ -21,14 +21,16 @@ import { findConsent } from '../records/interaction-store.ts'
 import { RecordSeal } from '../records/record-seal.ts'
 import { RedisRecords } from '../records/redis-records.ts'
 import { RecordStore } from '../records/store.ts'
-import type { ClientCredentials } from '../shortcuts/client-credentials.ts'
-import type { UserInfo } from '../shortcuts/user-info.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
 import { Workloads } from '../workloads/workloads.ts'
 import { Introspection } from './introspection/answers.ts'
 import { clientFetch } from './outbound.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { type Logout, logoutWork, SignOut } from './session-end.ts'
+import type { ClientCredentials } from './shortcuts/client-credentials.ts'
+import { JointWrites } from './shortcuts/joint-writes.ts'
+import { takes } from './shortcuts/shortcuts.ts'
+import type { UserInfo } from './shortcuts/user-info.ts'
 
 /** Interaction, as the library stores it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
@@ -86,7 +88,8 @@ export class OAuthServer {
 
   constructor(app: FastifyInstance) {
     this.#app = app
-    this.#store = new RecordStore(app.database)
+    const joint = app.database.pg && takes('joint-writes') ? new JointWrites(app.database) : null
+    this.#store = new RecordStore(app.database, joint)
     this.#redis = app.redis ? new RedisRecords(app.redis) : null
     this.#resealAt = app.clock.now() + reencryptAfter
     this.seal = new RecordSeal(app.config.current().app.secret)

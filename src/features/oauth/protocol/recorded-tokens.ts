@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
+import { basicOf } from '../clients/basic-credentials.ts'
 import { splitScopes } from '../clients/choose-target.ts'
-import { basicOf } from '../shortcuts/client-secret.ts'
 import { requestFactsOf } from './browser.ts'
 
 /** What a decision of the OAuth server depended on besides the configuration, and the verdict. */

@@ -51,3 +51,38 @@ export const valuesOf = (record: NewRecord): Value[] => [
   record.expiresAt,
   record.parentHash,
 ]
+
+/** A grant of a browser session, and its code. */
+export interface Granted {
+  owner: Owner
+  grant: NewRecord
+  code: NewRecord
+}
+
+/** The use of a code or token, at `now` (unix ms). */
+export interface Use {
+  usedId: string
+  now: number
+}
+
+/** The use of a refresh token, and its successor. */
+export interface Rotation extends Use {
+  successor: NewRecord
+}
+
+/** The use of a code, its refresh token, and the extension of a grant that ends before `before` to `until` (unix ms). */
+export interface Exchange extends Rotation {
+  extension: { id: string; before: number; until: number }
+}
+
+/** Makes the writes of code flows and refreshes, each in one statement. */
+export interface JoiningWriter {
+  /** Inserts a grant of a browser session and its code; false if that session no longer belongs to the user. */
+  grant(granted: Granted): Promise<boolean>
+  /** Consumes a record; false if it was used before or does not exist. */
+  use(use: Use): Promise<boolean>
+  /** Consumes a refresh token and inserts its successor, if no concurrent request did. */
+  rotate(rotation: Rotation): Promise<void>
+  /** Consumes a code, inserts its refresh token and extends its grant. Null if the code was used before or does not exist. */
+  exchange(exchange: Exchange): Promise<{ isExtended: boolean } | null>
+}

@@ -3,10 +3,8 @@ import { sha256Hex } from '../../../platform/crypto/hash.ts'
 import { deleteOutdated } from '../../../platform/database/batches.ts'
 import type { Database, Tx } from '../../../platform/database/database.ts'
 import { execute, query, type Value } from '../../../platform/database/statements.ts'
-import { JointWrites } from '../shortcuts/joint-writes.ts'
-import { takes } from '../shortcuts/shortcuts.ts'
 import type { SealedRecord } from './record-seal.ts'
-import { columns, type NewRecord, type Owner, valuesOf } from './records.ts'
+import { columns, type JoiningWriter, type NewRecord, type Owner, valuesOf } from './records.ts'
 
 /** Key of a record. The database stores only the hash of an identifier. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
@@ -23,12 +21,12 @@ const extension = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $
 /** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
 export class RecordStore {
   readonly #database: Database
-  /** On PostgreSQL, the writes of code flows and refreshes. */
-  readonly #joint: JointWrites | null
+  /** The writes of code flows and refreshes, if something joins them. */
+  readonly #joint: JoiningWriter | null
 
-  constructor(database: Database) {
+  constructor(database: Database, joint: JoiningWriter | null) {
     this.#database = database
-    this.#joint = database.pg && takes('joint-writes') ? new JointWrites(database) : null
+    this.#joint = joint
   }
 
   /** Inserts or updates a record. */

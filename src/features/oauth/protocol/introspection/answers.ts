@@ -8,8 +8,8 @@ import type { User } from '../../../../identity/user.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
 import type { RegisteredClient, Registry } from '../../clients/clients.ts'
+import type { AskedTokens } from '../browser.ts'
 import { accessTokenClaims } from '../user-claims.ts'
-import type { AskedTokens } from './request.ts'
 
 interface IntrospectionParts {
   app: FastifyInstance

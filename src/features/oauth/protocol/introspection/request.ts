@@ -1,11 +1,10 @@
+import type { AskedTokens } from '../browser.ts'
+
 /** Maximum number of tokens in one request. */
 export const maxTokens = 100
 
 /** Maximum body size in bytes: 100 access tokens with many claims. */
 export const maxIntrospectionSize = 256 * 1024
-
-/** Tokens of an introspection request, or what is wrong with it. */
-export type AskedTokens = { texts: readonly string[]; isList: boolean } | { error: string }
 
 /** Introspection request: its tokens, and the fields that authenticate the client. */
 interface IntrospectionRequest {

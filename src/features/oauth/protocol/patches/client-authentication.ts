@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import Provider, { errors } from 'oidc-provider'
-import type { SecretParts } from '../../shortcuts/client-secret.ts'
 import { requestFactsOf } from '../browser.ts'
+import type { SecretParts } from '../shortcuts/client-secret.ts'
 import { patch, patchAnswer } from './patch.ts'
 
 /** Endpoints where clients authenticate. */

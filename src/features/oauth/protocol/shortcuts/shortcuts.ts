@@ -13,8 +13,10 @@ export const shortcuts = [
 /** Name of a shortcut. */
 export type Shortcut = (typeof shortcuts)[number]
 
-/** The benchmark builds svc without one of them, to measure what it saves. The build replaces the variable. */
-const leftOut = process.env.SVC_WITHOUT
+declare global {
+  /** The shortcut that a build for the benchmark leaves out, to measure what it saves. The build replaces the variable. */
+  var svcWithout: string | undefined
+}
 
 /** Tests whether svc takes a shortcut. */
-export const takes = (shortcut: Shortcut): boolean => shortcut !== leftOut
+export const takes = (shortcut: Shortcut): boolean => shortcut !== globalThis.svcWithout

@@ -1,5 +1,5 @@
-import { Batch } from '../../../auth/access/lookups/batch.ts'
-import { isUnavailable } from '../../../platform/database/unavailable.ts'
+import { Batch } from '../../../../auth/access/lookups/batch.ts'
+import { isUnavailable } from '../../../../platform/database/unavailable.ts'
 import { takes } from './shortcuts.ts'
 
 /** A write that requests make. */

@@ -1,5 +1,5 @@
 import Provider, { type Client } from 'oidc-provider'
-import type { NewRecord, Owner } from '../records/records.ts'
+import type { NewRecord, Owner } from '../../records/records.ts'
 import { takes } from './shortcuts.ts'
 
 /** A new grant of a browser session, to be inserted together with its code. */

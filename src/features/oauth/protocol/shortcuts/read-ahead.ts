@@ -1,7 +1,7 @@
 import Provider from 'oidc-provider'
-import type { Lookups, OauthRecordRow } from '../../../auth/access/lookups/lookups.ts'
-import type { User } from '../../../identity/user.ts'
-import { requestFactsOf } from '../protocol/browser.ts'
+import type { Lookups, OauthRecordRow } from '../../../../auth/access/lookups/lookups.ts'
+import type { User } from '../../../../identity/user.ts'
+import { requestFactsOf } from '../browser.ts'
 
 /** Rows that a request has read before the library asks for them. */
 interface Ahead {

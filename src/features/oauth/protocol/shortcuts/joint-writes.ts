@@ -1,30 +1,16 @@
-import type { Database } from '../../../platform/database/database.ts'
-import { query, type Row, type Value } from '../../../platform/database/statements.ts'
-import { columns, type NewRecord, type Owner, recordColumns, valuesOf } from '../records/records.ts'
+import type { Database } from '../../../../platform/database/database.ts'
+import { query, type Row, type Value } from '../../../../platform/database/statements.ts'
+import {
+  columns,
+  type Exchange,
+  type Granted,
+  type JoiningWriter,
+  type Rotation,
+  recordColumns,
+  type Use,
+  valuesOf,
+} from '../../records/records.ts'
 import { WriteBatch } from './write-batch.ts'
-
-/** A grant of a browser session, and its code. */
-interface Granted {
-  owner: Owner
-  grant: NewRecord
-  code: NewRecord
-}
-
-/** The use of a code or token, at `now` (unix ms). */
-interface Use {
-  usedId: string
-  now: number
-}
-
-/** The use of a refresh token, and its successor. */
-interface Rotation extends Use {
-  successor: NewRecord
-}
-
-/** The use of a code, its refresh token, and the extension of a grant that ends before `before` to `until` (unix ms). */
-interface Exchange extends Rotation {
-  extension: { id: string; before: number; until: number }
-}
 
 type Column = readonly [name: string, type: string]
 
@@ -140,7 +126,7 @@ const manyRows = (columns: readonly Column[]): string =>
  * Writes of code flows and refreshes on PostgreSQL. Each is one statement, and concurrent requests share it: one round trip
  * and one commit.
  */
-export class JointWrites {
+export class JointWrites implements JoiningWriter {
   readonly #database: Database
   readonly #uses = this.#batch(uses)
   readonly #rotations = this.#batch(rotations)
@@ -151,22 +137,18 @@ export class JointWrites {
     this.#database = database
   }
 
-  /** Inserts a grant of a browser session and its code; false if that session no longer belongs to the user. */
   grant(granted: Granted): Promise<boolean> {
     return this.#grants.run(granted)
   }
 
-  /** Consumes a record; false if it was used before or does not exist. */
   use(use: Use): Promise<boolean> {
     return this.#uses.run(use)
   }
 
-  /** Consumes a refresh token and inserts its successor, if no concurrent request did. */
   rotate(rotation: Rotation): Promise<void> {
     return this.#rotations.run(rotation)
   }
 
-  /** Consumes a code, inserts its refresh token and extends its grant. Null if the code was used before or does not exist. */
   exchange(exchange: Exchange): Promise<{ isExtended: boolean } | null> {
     return this.#exchanges.run(exchange)
   }

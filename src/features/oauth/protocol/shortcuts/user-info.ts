@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import type { OauthRecordRow } from '../../../auth/access/lookups/lookups.ts'
-import type { User } from '../../../identity/user.ts'
-import type { Config } from '../../../platform/config/schema.ts'
-import type { AccessTokenClaims } from '../access-token.ts'
-import type { LiveToken } from '../alive.ts'
-import { claimsOf } from '../clients/claims.ts'
-import type { Registry } from '../clients/clients.ts'
-import { protocolRoutes } from '../protocol/paths.ts'
-import type { RecordSeal } from '../records/record-seal.ts'
+import type { OauthRecordRow } from '../../../../auth/access/lookups/lookups.ts'
+import type { User } from '../../../../identity/user.ts'
+import type { Config } from '../../../../platform/config/schema.ts'
+import type { AccessTokenClaims } from '../../access-token.ts'
+import type { LiveToken } from '../../alive.ts'
+import { claimsOf } from '../../clients/claims.ts'
+import type { Registry } from '../../clients/clients.ts'
+import type { RecordSeal } from '../../records/record-seal.ts'
+import { protocolRoutes } from '../paths.ts'
 
 export interface UserInfoParts {
   config: Config

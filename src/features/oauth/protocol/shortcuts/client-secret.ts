@@ -1,18 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import type { ClientLimits } from '../clients/client-limits.ts'
-import type { RegisteredClient, Registry } from '../clients/clients.ts'
-import type { SecretUses } from '../clients/secret-uses.ts'
+import { basicOf, type Credentials } from '../../clients/basic-credentials.ts'
+import type { ClientLimits } from '../../clients/client-limits.ts'
+import type { RegisteredClient, Registry } from '../../clients/clients.ts'
+import type { SecretUses } from '../../clients/secret-uses.ts'
 
 export interface SecretParts {
   registry: Registry
   limits: ClientLimits
   secretUses: SecretUses
-}
-
-interface Credentials {
-  id: string
-  secret: string
-  method: 'client_secret_basic' | 'client_secret_post'
 }
 
 /** Fields that mean another authentication method. */
@@ -54,17 +49,3 @@ function credentialsOf(authorization: string | undefined, fields: URLSearchParam
   const basic = secret === undefined ? basicOf(authorization) : null
   return basic && (id === undefined || id === basic.id) ? basic : null
 }
-
-/** Credentials of an `Authorization: Basic` header (RFC 6749 section 2.3.1). */
-export function basicOf(authorization: string): Credentials | null {
-  const [, encoded = ''] = /^basic ([a-z0-9+/]+={0,2})$/i.exec(authorization) ?? []
-  const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  if (!id || !secret) return null
-  try {
-    return { id: decoded(id), secret: decoded(secret), method: 'client_secret_basic' }
-  } catch {
-    return null
-  }
-}
-
-const decoded = (text: string): string => decodeURIComponent(text.replaceAll('+', '%20'))
