@@ -48,24 +48,26 @@ function savingsLines({ date, commit, machine, options, shortcuts, flags }: Savi
     ]),
     '',
     ...(all
-      ? table([
-          ['Without', 'Memory, idle', 'Memory, under load', 'Bearer check'],
-          ['(all flags)', `${all.idle} MB`, `${all.load} MB`, `${all.time} µs`],
-          ...flags.flatMap(({ flag, idle, load, time }) =>
-            flag === null
-              ? []
-              : [
-                  [
-                    `\`${flag}\``,
-                    signed(idle - all.idle, 'MB'),
-                    signed(load - all.load, 'MB'),
-                    signed(100 * (time / all.time - 1), '%'),
+      ? [
+          ...table([
+            ['Without', 'Memory, idle', 'Memory, under load', 'Bearer check'],
+            ['(all flags)', `${all.idle} MB`, `${all.load} MB`, `${all.time} µs`],
+            ...flags.flatMap(({ flag, idle, load, time }) =>
+              flag === null
+                ? []
+                : [
+                    [
+                      `\`${flag}\``,
+                      signed(idle - all.idle, 'MB'),
+                      signed(load - all.load, 'MB'),
+                      signed(100 * (time / all.time - 1), '%'),
+                    ],
                   ],
-                ],
-          ),
-        ])
+            ),
+          ]),
+          '',
+        ]
       : []),
-    '',
     `Measured on ${date.slice(0, 10)} at commit \`${commit}\`: medians of ${options.rounds} rounds of ${options.seconds} s with ${options.connections} connections,`,
     `with ${machine.cores} cores, Node ${machine.node} and PostgreSQL ${machine.postgresql}.`,
   ]
