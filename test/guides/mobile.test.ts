@@ -96,10 +96,13 @@ t.test('runs the React Native and the Kotlin code, and names every route and err
   t.match(await failed, { status: 422, errors: { password: [String] } })
 
   if (tools) {
-    const [added, signedIn, refused] = await android(tools, svc.url, [token, password])
+    const results = await android(tools, svc.url, [token, password, typed.email])
+    const [added, signedIn, refused, created, copied] = results
     t.match(added, { name: 'Pixel 9' })
     t.match(signedIn, { token: /^\d+\|/, user: { id: user.id } })
     t.match(refused, { status: 422, message: /password/, error: { errors: { password: [String] } } })
+    t.match(created, { token: /^\d+\|/ }, 'a token that is bound to a key, with its proof')
+    t.match(copied, { status: 401 }, 'the same token without a proof')
   }
 
   const { paths } = (await (await fetch(`${svc.url}/openapi.json`)).json()) as { paths: Record<string, object> }

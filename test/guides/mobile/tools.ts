@@ -17,8 +17,17 @@ export const blocks = (language: string): string[] =>
   )
 
 const java = ['Bundle', 'Context', 'Activity'].map((name) => own(`android/${name}.java`))
+/** Signatures that the libraries of Android on Maven Central are too old for. */
+const keystore = ['KeyGenParameterSpec', 'KeyProperties'].map((name) => own(`android/${name}.java`))
 const kotlin = ['Platform.kt', 'Main.kt'].map(own)
-const folder = toolFolder('mobile-guide', [guide, import.meta.filename, own('pom.xml'), ...java, ...kotlin])
+const folder = toolFolder('mobile-guide', [
+  guide,
+  import.meta.filename,
+  own('pom.xml'),
+  ...java,
+  ...keystore,
+  ...kotlin,
+])
 
 /** What runs the Kotlin code and parses the Swift code. */
 export interface MobileTools {
@@ -30,7 +39,10 @@ export interface MobileTools {
 export function mobileTools(): MobileTools | undefined {
   if (!existsSync(folder)) return undefined
   // The replacements of Android come before its signatures.
-  return { classPath: classPathOf(folder, ['device', 'guide']), python: join(folder, 'python', 'bin', 'python') }
+  return {
+    classPath: classPathOf(folder, ['device', 'guide', 'keystore']),
+    python: join(folder, 'python', 'bin', 'python'),
+  }
 }
 
 /** The programs that the build needs. */
@@ -60,7 +72,7 @@ if (import.meta.main && !mobileTools()) {
 async function install(): Promise<void> {
   process.stderr.write('compiling the code of the mobile guide\n')
   await buildInto(folder, async (work) => {
-    for (const name of ['device', 'guide', 'lib']) mkdirSync(join(work, name))
+    for (const name of ['device', 'guide', 'keystore', 'lib']) mkdirSync(join(work, name))
     const maven = ['--quiet', '--batch-mode', '--file', own('pom.xml')]
     const copy = ['dependency:copy-dependencies', `-DoutputDirectory=${join(work, 'lib')}`]
     const parsers = ['tree-sitter==0.26.1', 'tree-sitter-swift==0.7.4']
@@ -72,9 +84,10 @@ async function install(): Promise<void> {
     const archive = libraries.find((name) => name.endsWith('.aar')) ?? ''
     await runTool(work, 'jar', ['--extract', '--file', join('lib', archive), 'classes.jar'])
 
-    const source = blocks('kotlin')
-      .join('\n')
-      .replace('"https://auth.example.com$path"', 'System.getProperty("svc") + path')
+    const lines = blocks('kotlin').join('\n').split('\n')
+    // One file needs its imports first.
+    const sorted = [true, false].flatMap((isFirst) => lines.filter((line) => line.startsWith('import ') === isFirst))
+    const source = sorted.join('\n').replace('"https://auth.example.com$path"', 'System.getProperty("svc") + path')
     writeFileSync(join(work, 'Guide.kt'), source)
     const compiler = libraries
       .filter((name) => isCompiler(name) || /^kotlin/.test(name))
@@ -84,8 +97,9 @@ async function install(): Promise<void> {
       const options = ['-Werror', '-no-stdlib', '-no-reflect', '-d', to, '-cp', classPathOf(work, folders)]
       return runTool(work, 'java', ['-XX:TieredStopAtLevel=1', '-cp', compiler.join(':'), main, ...options, ...from])
     }
-    await compile('guide', ['Guide.kt'], [])
+    await runTool(work, 'javac', ['-d', 'keystore', ...keystore])
+    await compile('guide', ['Guide.kt'], ['keystore'])
     await runTool(work, 'javac', ['-d', 'device', '-cp', classPathOf(work, []), ...java])
-    await compile('device', kotlin, ['device', 'guide'])
+    await compile('device', kotlin, ['device', 'guide', 'keystore'])
   })
 }
