@@ -1,22 +1,25 @@
-// The OAuth library alone, with its store in memory: node bench/library.ts <port>. It has no sign-in: /tokens?count=<n>
-// returns tokens of users.
+// The OAuth library alone: node bench/library.ts <port> [<database>]. Without a database, its store is in memory. It has no
+// sign-in: /tokens?count=<n> returns tokens of users.
 import Provider from 'oidc-provider'
 // @ts-expect-error: the types of oidc-provider omit this file
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
+import { postgresqlStore } from './support/library-adapter.ts'
 import { benchClients, benchSecret } from './support/oauth-requests.ts'
 import { emailOf } from './support/rows.ts'
 
 const audience = 'https://auth.example.com'
-const port = Number(process.argv[2])
+const [port, database] = process.argv.slice(2)
 const { privateKey } = await crypto.subtle
   .generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify'])
   .then(async (pair) => ({ privateKey: await crypto.subtle.exportKey('jwk', pair.privateKey) }))
 
 // By default, the adapter keeps the last 1,000 to 2,000 entries, and so drops tokens that a later sample needs.
-const store = new Map()
+const memory = new Map()
+const inMemory = (model: string) => new MemoryAdapter(model, memory)
+const adapter = database === undefined ? inMemory : await postgresqlStore(database)
 
 const provider = new Provider(audience, {
-  adapter: (model) => new MemoryAdapter(model, store),
+  adapter,
   jwks: {
     keys: [
       { kty: 'EC', crv: 'P-256', x: privateKey.x, y: privateKey.y, d: privateKey.d, alg: 'ES256', use: 'sig' },
@@ -72,7 +75,7 @@ provider.use(async (ctx, next) => {
   else if (ctx.path === '/tokens') ctx.body = await Promise.all(userIds(Number(ctx.query.count)).map(tokensOf))
   else return next()
 })
-provider.listen(port, '127.0.0.1')
+provider.listen(Number(port), '127.0.0.1')
 
 const userIds = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i + 1))
 

@@ -107,10 +107,11 @@ export class Bench {
     return this.start({ args: [join(root, 'bench/bare.ts'), String(port)], port, ready: '/api/user' })
   }
 
-  /** The OAuth library alone. */
-  async startLibrary(): Promise<Running> {
+  /** The OAuth library alone, with its store in memory or in this database. */
+  async startLibrary(database?: string): Promise<Running> {
     const port = await freePort()
-    return this.start({ args: [...startFlags, join(root, 'bench/library.ts'), String(port)], port, ready: '/ready' })
+    const args = [...startFlags, join(root, 'bench/library.ts'), String(port), ...(database ? [database] : [])]
+    return this.start({ args, port, ready: '/ready' })
   }
 
   /** One nginx process with these servers. `/ready` returns 200. */

@@ -101,6 +101,26 @@ export const oauthComparisons: readonly Comparison[] = [
     },
   },
   {
+    name: 'library-refresh',
+    title: 'Refresh with rotation',
+    to: 'the OAuth library alone, store in the same PostgreSQL',
+    target: 1,
+    async prepare(bench) {
+      const server = await startOauth(bench)
+      const library = await bench.startLibrary(await (await bench.postgresql()).create('library'))
+      const answer = await fetch(`http://127.0.0.1:${library.port}/tokens?count=${2 * owners}`)
+      const pairs = (await answer.json()) as { refresh: string }[]
+      const base = sampler(bench, library, refreshing(pairs.map(({ refresh }) => refresh)))
+      const op = sampler(bench, server, refreshing(await refreshTokens(server)))
+      await base(warmUp)
+      await op(warmUp)
+      const stop = async () => {
+        await Promise.all([server.stop(), library.stop()])
+      }
+      return { base, op, server, stop }
+    },
+  },
+  {
     name: 'workers',
     title: 'Client credentials, ES256, two workers on two cores',
     to: 'one process on one core',

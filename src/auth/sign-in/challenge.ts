@@ -44,19 +44,10 @@ export async function continueSignIn(
   reply: FastifyReply,
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
-  try {
-    return await signInOrChallenge(request, reply, login)
-  } finally {
-    await login.failures?.clear()
-  }
-}
-
-async function signInOrChallenge(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  login: Omit<SignIn, 'completes'>,
-): Promise<'signed_in' | 'challenged'> {
-  const isAsked = request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
+  const { config, secondFactor } = request.server
+  const isAsked = secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)
+  // What follows may take seconds, and the attempt must not count for so long. Otherwise `signIn` clears the failures.
+  if (isAsked || config.current().hooks.before_sign_in) await login.failures?.clear()
   // A signed-in user signs in again where the session needs a second factor, so the trusted browser does not replace it.
   const isAgain = request.session?.state?.row?.user?.id === login.user.id
   const trusted = isAsked && !isAgain && (await isTrusted(visitOf(request), login))

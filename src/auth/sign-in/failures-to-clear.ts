@@ -1,4 +1,3 @@
-import { afterCommit } from '../../platform/database/after-commit.ts'
 import type { Sql } from '../../platform/database/sql.ts'
 import { type Change, type Counters, takeBack } from '../../platform/limits/counters.ts'
 
@@ -22,13 +21,12 @@ export class FailuresToClear {
 
   /** Returns parts of a WITH clause that clear them after the part `after`; null if only `clear` can. */
   within(after: string): { name: string; sql: Sql } | null {
-    return (this.#changes.length > 0 && this.#counters.changesIn?.(this.#changes, after)) || null
+    if (this.#isDone || this.#changes.length === 0) return null
+    return this.#counters.changesIn?.(this.#changes, after) ?? null
   }
 
-  /** Notes, after the commit, that a statement contained the parts. */
+  /** Notes that a statement with the parts was committed. */
   areCleared(): void {
-    afterCommit(() => {
-      this.#isDone = true
-    })
+    this.#isDone = true
   }
 }

@@ -4,6 +4,7 @@ import { type UserWithPassword, unchangedAccount } from '../../identity/users.ts
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
 import { asBigint, asText, asTime, empty, querySql, sql } from '../../platform/database/sql.ts'
+import { unauthenticated } from '../../platform/errors.ts'
 import type { Impersonation } from '../access/caller.ts'
 import type { SessionRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
@@ -93,9 +94,9 @@ export function onlyAddsRows(visit: Visit, { user, completes, isNewAccount }: Si
 
 /**
  * Begins a session in one statement: locks the unchanged account, clears the failures of the attempt, and inserts the
- * session, its remembered browser and its event. Null if the account has changed.
+ * session, its remembered browser and its event. Throws 401 if the account has changed.
  */
-export async function beginInOneStatement(visit: Visit, login: SignIn, session: NewSession): Promise<Begun | null> {
+export async function beginInOneStatement(visit: Visit, login: SignIn, session: NewSession): Promise<Begun> {
   const { app, origin } = visit
   const { user, password } = login
   const columns = newSessionColumns(session)
@@ -119,7 +120,7 @@ export async function beginInOneStatement(visit: Visit, login: SignIn, session: 
   const name = ['sign-in', failures?.name ?? '', device ? 'remembered' : ''].join(':')
   const [begun] = await querySql(app.database, name, statement)
   if (failures) login.failures?.areCleared()
-  if (!begun) return null
+  if (!begun) throw unauthenticated()
   event.note()
   const rememberTokenId = device ? BigInt(String(begun.device)) : null
   return {

@@ -92,7 +92,6 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   const begun = onlyAddsRows(visit, login)
     ? await beginInOneStatement(visit, login, session)
     : await beginInTransaction(visit, login, session)
-  if (begun === null) throw unauthenticated()
   if (!begun) return false
   app.remember.sendCookie(request, reply, begun.rememberCookie)
   rememberBrowser(request, reply, login)
@@ -101,7 +100,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   return true
 }
 
-/** Begins the session and ends those that it replaces. Undefined if nothing was pending; null if the account has changed. */
+/** Begins the session and ends those that it replaces. Undefined if nothing was pending. Throws 401 if the account has changed. */
 async function beginInTransaction(visit: Visit, login: SignIn, session: NewSession) {
   const { app, origin } = visit
   const { user } = login
@@ -110,7 +109,7 @@ async function beginInTransaction(visit: Visit, login: SignIn, session: NewSessi
     const ended = await endSession(tx, visit, [user.id, ...(await app.sessionListener.usersOf(tx, visit))])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password or a second factor, since the proof was checked.
-    if (!isUnchanged(ended.accounts.get(user.id), login)) return null
+    if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()
     const token = login.remember ? await app.remember.create(tx, visit, login) : null
     const row = await insertSession(tx, visit, { ...session, rememberTokenId: token?.id ?? null })
     // After the new session began, so that listeners can continue with it if the user is the same.

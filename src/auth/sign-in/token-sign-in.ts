@@ -2,14 +2,13 @@ import { eventInsertion, recordEvent } from '../../identity/events.ts'
 import { lockAndCheckAccount } from '../../identity/lock.ts'
 import { type UserWithPassword, unchangedAccount } from '../../identity/users.ts'
 import type { Tx } from '../../platform/database/database.ts'
-import { empty, querySql, sql } from '../../platform/database/sql.ts'
+import { querySql, sql } from '../../platform/database/sql.ts'
 import { unauthenticated } from '../../platform/errors.ts'
 import { acceptTerms, termsToRecord } from '../access/accepted-terms.ts'
 import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
-import type { FailuresToClear } from './failures-to-clear.ts'
 import { amrOf } from './new-session.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 
@@ -24,15 +23,12 @@ export interface TokenSignIn extends UserWithPassword {
   usedSecondFactor: boolean
 }
 
-/**
- * Records a sign-in in a transaction, and clears the failures of its attempt. Returns false if the account has changed
- * since its checks.
- */
+/** Records a sign-in in a transaction. Returns false if the account has changed since its checks. */
 export async function recordTokenSignIn(
   tx: Tx,
   visit: Visit,
   account: TokenSignIn,
-  { data, failures }: { data: Record<string, string>; failures: FailuresToClear },
+  data: Record<string, string>,
 ): Promise<boolean> {
   const { database, subscriber } = visit.app
   const event = { type: 'login', userId: account.user.id, data } as const
@@ -41,15 +37,12 @@ export async function recordTokenSignIn(
     await recordEvent(tx, visit.origin, event)
     return true
   }
-  const cleared = failures.within('account')
   const { insertion, note } = eventInsertion(visit.origin, event)
   const statement = sql`
     WITH account AS (${unchangedAccount(account)}),
-    ${cleared ? sql`${cleared.sql},` : empty}
     noted AS (${insertion})
     SELECT id FROM account`
   const recorded = await querySql({ engine: 'postgresql', prisma: tx }, 'token-sign-in', statement)
-  if (cleared) failures.areCleared()
   if (recorded.length === 0) return false
   note()
   return true

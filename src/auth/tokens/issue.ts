@@ -4,13 +4,12 @@ import { type Credential, lockAndCheckAccount } from '../../identity/lock.ts'
 import { notify, type Recipient } from '../../identity/notices.ts'
 import { findUserById, unchangedAccount } from '../../identity/users.ts'
 import type { Database, Tx } from '../../platform/database/database.ts'
-import { empty, querySql, sql } from '../../platform/database/sql.ts'
+import { querySql, sql } from '../../platform/database/sql.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../platform/errors.ts'
 import { millisecondsOf } from '../../platform/http/formats.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Visit } from '../access/visit.ts'
 import type { Channel } from '../sign-in/channel.ts'
-import type { FailuresToClear } from '../sign-in/failures-to-clear.ts'
 import type { TokenSignIn } from '../sign-in/token-sign-in.ts'
 import {
   countTokens,
@@ -39,7 +38,6 @@ export interface TokenGrant {
   keyThumbprint: string | null
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel
-  failures?: FailuresToClear | undefined
 }
 
 /**
@@ -132,25 +130,22 @@ async function insertInTurn(tx: Tx, visit: Visit, facts: TokenFacts, grant: Toke
 const concurrentTokens = 100
 
 /**
- * Returns the work of `insertInTurn` for a sign-in, as one statement that also clears the failures of the attempt. Its
+ * Returns the work of `insertInTurn` for a sign-in, as one statement. Its
  * result is null if the account has changed or nearly has too many tokens. Null where `insertInTurn` must do the work.
  */
 function inOneStatement(
   { engine }: Pick<Database, 'engine'>,
   facts: TokenFacts,
-  { credential, failures }: TokenGrant,
+  { credential }: TokenGrant,
 ): ((tx: Tx) => Promise<Issued | null>) | null {
   if (engine === 'sqlite' || !('account' in credential)) return null
-  const cleared = failures?.within('account')
   const token = tokenInsertion(facts, maxTokens - concurrentTokens)
   const statement = sql`
     WITH account AS (${unchangedAccount(credential.account)}),
-    ${cleared ? sql`${cleared.sql},` : empty}
     issued AS (${token.insertion})
     SELECT issued.id, email, email_verified_at, language FROM account, issued`
   return async (tx) => {
     const [row] = await querySql({ engine, prisma: tx }, 'issue-token', statement)
-    if (cleared) failures?.areCleared()
     if (!row) return null
     const { id, email, email_verified_at: verified, language } = row
     const owner = {
@@ -174,15 +169,10 @@ function noticeToken(visit: Visit, tx: Tx, user: Recipient, device: string | nul
 }
 
 /** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
-export async function issueForSignIn(
-  visit: Visit,
-  signIn: TokenSignIn,
-  name: string,
-  failures?: FailuresToClear,
-): Promise<string> {
+export async function issueForSignIn(visit: Visit, signIn: TokenSignIn, name: string): Promise<string> {
   const { default_abilities: abilities } = visit.app.config.current().tokens
   const { user, channel } = signIn
   const { keyThumbprint } = visit
-  const grant = { abilities, expiresAt: null, keyThumbprint, credential: { account: signIn }, channel, failures }
+  const grant = { abilities, expiresAt: null, keyThumbprint, credential: { account: signIn }, channel }
   return (await issueToken(visit, user.id, name, grant)).plainTextToken
 }

@@ -19,10 +19,15 @@ const isForeign = (path: string): boolean => !own.includes(path.split(/[.[]/)[0]
  */
 const unsafe = /__proto__|\bconstructor\b|\bprototype\b|\p{Cc}/u
 
+/** Maximum length of a path, because the library splits it in quadratic time. */
+const maxPath = 2_000
+
+const isUnsafe = (path: string): boolean => path.length > maxPath || unsafe.test(path)
+
 const hasUnsafeKey = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  Object.entries(value).some(([key, part]) => unsafe.test(key) || hasUnsafeKey(part))
+  Object.entries(value).some(([key, part]) => isUnsafe(key) || hasUnsafeKey(part))
 
 interface Operation {
   op: string
@@ -44,8 +49,7 @@ function operationsIn(body: unknown): Operation[] {
       throw new ScimHttpError(400, 'op must be add, remove or replace.', 'invalidSyntax')
     if (path !== undefined && path !== null && typeof path !== 'string')
       throw new ScimHttpError(400, 'path must be a text.', 'invalidPath')
-    if (unsafe.test(path ?? '') || hasUnsafeKey(value))
-      throw new ScimHttpError(400, 'The path is invalid.', 'invalidPath')
+    if (isUnsafe(path ?? '') || hasUnsafeKey(value)) throw new ScimHttpError(400, 'The path is invalid.', 'invalidPath')
     const text = (path ?? '').replace(core, '')
     if (text !== '' && isForeign(text)) return []
     if (op === 'remove' && text === '') throw new ScimHttpError(400, 'A removal needs a path.', 'noTarget')

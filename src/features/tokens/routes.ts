@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { callerOf, kindOf } from '../../auth/access/caller.ts'
 import { keyForNewToken } from '../../auth/access/dpop.ts'
 import { visitOf } from '../../auth/access/visit.ts'
-import { provePassword } from '../../auth/sign-in/authenticate.ts'
+import { authenticate } from '../../auth/sign-in/authenticate.ts'
 import { identifierOf } from '../../auth/sign-in/identifier.ts'
 import { secondFactorRefused } from '../../auth/sign-in/second-factor.ts'
 import { checkTokenSignIn, type TokenSignInInput } from '../../auth/sign-in/token-sign-in.ts'
@@ -37,17 +37,12 @@ const wrongCredentials = (field: 'email' | 'username'): HttpError => {
 async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: TokenSignInInput) {
   const credentials = identifierOf(request.server.config.current(), body)
   const visit = visitOf(request)
-  const found = await provePassword(visit, { ...credentials, channel: 'token' })
+  const found = await authenticate(visit, { ...credentials, channel: 'token' })
   if (!found) throw wrongCredentials('email' in credentials ? 'email' : 'username')
-  const { user, failures } = found
-  try {
-    const signIn = await checkTokenSignIn(visit, found, { channel: 'token', proof })
-    if (signIn === 'email_unverified') throw addressUnverified()
-    if (signIn === 'second_factor') throw secondFactorRefused(proof)
-    return { token: await issueForSignIn(visit, signIn, body.device_name ?? '', failures), user }
-  } finally {
-    await failures.clear()
-  }
+  const signIn = await checkTokenSignIn(visit, found, { channel: 'token', proof })
+  if (signIn === 'email_unverified') throw addressUnverified()
+  if (signIn === 'second_factor') throw secondFactorRefused(proof)
+  return { token: await issueForSignIn(visit, signIn, body.device_name ?? ''), user: found.user }
 }
 
 const guarded = { access: { family: 'hybrid', caller: 'required' }, alsoAnswers: [403] } as const

@@ -18,6 +18,21 @@ t.test('records one sign-out when the session ended meanwhile', async (t) => {
   t.equal(await logouts(), 1)
 })
 
+t.test('keeps the session of a browser when the sign-in of another user is refused', async (t) => {
+  const svc = await buildTestApp(t)
+  const [ada, grace] = [await svc.createUser(), await svc.createUser()]
+  const { prisma } = svc.database
+  const spa = svc.browser()
+  await spa.signIn(ada.email, undefined, { remember: true })
+  const data = { password: 'another hash' }
+  beforeNextTransaction(svc, () => prisma.user.update({ where: { id: BigInt(grace.id) }, data }))
+  const answer = await spa.post('/login', { email: grace.email, password: 'correct horse' })
+  t.equal(answer.statusCode, 401, answer.body)
+  t.equal((await spa.get('/api/user')).json().email, ada.email)
+  t.equal(await prisma.session.count(), 1)
+  t.equal(await prisma.rememberToken.count(), 1)
+})
+
 t.test('refuses to wait for a second factor in a session that ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const enrolled = await enableTwoFactor(svc)

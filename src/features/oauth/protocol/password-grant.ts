@@ -1,6 +1,6 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { visitOf } from '../../../auth/access/visit.ts'
-import { type ProvedPassword, provePassword } from '../../../auth/sign-in/authenticate.ts'
+import { authenticate } from '../../../auth/sign-in/authenticate.ts'
 import { codeMethod, passwordMethod, withMethod } from '../../../auth/sign-in/authentication-methods.ts'
 import { isRefusedSignIn } from '../../../auth/sign-in/decisions.ts'
 import { typedIdentifier } from '../../../auth/sign-in/identifier.ts'
@@ -13,7 +13,6 @@ import { acrOf } from '../authentication-context.ts'
 import { chooseTarget } from '../clients/choose-target.ts'
 import { idTokenClaimsOf } from '../clients/claims.ts'
 import type { Registry } from '../clients/clients.ts'
-import type { Target } from '../clients/targets.ts'
 import { requestFactsOf } from './browser.ts'
 import { grantScopes, newGrant } from './grants.ts'
 import { issueToken } from './issued-token.ts'
@@ -31,8 +30,9 @@ const refused = (description = 'The user credentials were incorrect.') =>
  * limits and timing are those of every other sign-in. A user with a second factor also sends `otp`.
  */
 export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, registry: Registry): Promise<void> {
-  const { client, params } = ctx.oidc
+  const { provider, client, params } = ctx.oidc
   if (!client) throw new errors.InvalidClient('client is invalid')
+  const registered = registry.client(client.clientId)
   const [username, password, otp] = [typedText(params?.username), typedText(params?.password), typedText(params?.otp)]
   if (username === '' || password === '') throw new errors.InvalidRequest('username and password are required')
   const asked = typedText(params?.scope) || registry.defaultScope(client.clientId, params?.resource)
@@ -40,32 +40,11 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const target = chooseTarget(registry.targets(client.clientId), scopes, params?.resource)
 
   const { request } = requestFactsOf(ctx.req)
+  const { database, clock } = request.server
   const named = typedIdentifier(config, username)
   if (!named) throw refused()
-  const found = await provePassword(visitOf(request), { ...named, password, channel: 'password_grant' })
+  const found = await authenticate(visitOf(request), { ...named, password, channel: 'password_grant' })
   if (!found) throw refused()
-  try {
-    await grantTokens(ctx, found, { config, registry, scopes, target, otp })
-  } finally {
-    await found.failures.clear()
-  }
-}
-
-interface Asked {
-  config: Config
-  registry: Registry
-  scopes: readonly string[]
-  target: Target
-  otp: string
-}
-
-async function grantTokens(ctx: KoaContextWithOIDC, found: ProvedPassword, asked: Asked): Promise<void> {
-  const { provider, client } = ctx.oidc
-  if (!client) throw new errors.InvalidClient('client is invalid')
-  const { config, registry, scopes, target, otp } = asked
-  const registered = registry.client(client.clientId)
-  const { request } = requestFactsOf(ctx.req)
-  const { database, clock } = request.server
   const signIn = await checkTokenSignIn(visitOf(request), found, {
     channel: 'password_grant',
     proof: { code: otp },
@@ -84,8 +63,7 @@ async function grantTokens(ctx: KoaContextWithOIDC, found: ProvedPassword, asked
   // Checked again after the write, so that a concurrent password reset leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
     const data = { method: 'password_grant', client_id: client.clientId }
-    const { failures } = found
-    if (!(await recordTokenSignIn(tx, visitOf(request), signIn, { data, failures }))) return false
+    if (!(await recordTokenSignIn(tx, visitOf(request), signIn, data))) return false
     await noticeApplication(tx, visitOf(request), user, {
       id: client.clientId,
       name: registered?.name ?? client.clientId,
