@@ -1,6 +1,4 @@
 import t from 'tap'
-import { passwordsOf } from '../../../src/auth/sign-in/limit-names.ts'
-import { sha256Hex } from '../../../src/platform/crypto/hash.ts'
 import { visitor as register, registration } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
@@ -57,30 +55,6 @@ t.test('asks once about each sign-in by password, and never sends the password',
   t.equal((await svc.browser().signIn(user.email, 'wrong')).statusCode, 401)
   t.strictSame(service.asked(), [], 'neither in the session nor after a wrong password')
   t.notMatch(JSON.stringify(service.questions), /correct horse|wrong|\$scrypt|\$argon|token/i)
-})
-
-t.test('counts a right password as no failure while the service decides, or the user looks for a code', async (t) => {
-  const service = await startService(t)
-  const rate_limits = { ...unlimited, login: '5/1m' }
-  const svc = await build(t, service, { rate_limits, ...oauthSettings, clients: [passwordClient] })
-  const { email } = await svc.createUser()
-  const counted = () => svc.database.prisma.loginLimit.count({ where: { key: sha256Hex(passwordsOf(email)) } })
-  const during: number[] = []
-  service.answer = () => ({ body: '{}', after: counted().then((count) => during.push(count)) })
-  const body = { email, password: 'correct horse' }
-  const grant = { grant_type: 'password', username: email, password: 'correct horse', scope: 'orders:read' }
-  for (const send of [
-    () => svc.browser().signIn(email),
-    () => svc.bearer(null, 'POST', '/svc/token', { ...body, device_name: 'phone' }),
-    () => post(svc, '/oauth/token', passwordClient.client_id, grant),
-  ])
-    t.equal((await send()).statusCode, 200)
-  t.same(during, [0, 0, 0])
-
-  const enrolled = await enableTwoFactor(svc)
-  const spa = svc.browser()
-  t.equal((await spa.signIn(enrolled.email)).json().two_factor, true)
-  t.equal(await svc.database.prisma.loginLimit.count({ where: { key: sha256Hex(passwordsOf(enrolled.email)) } }), 0)
 })
 
 t.test('refuses a sign-in with the reason of the service, on every way in', async (t) => {
