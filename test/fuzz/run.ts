@@ -71,7 +71,9 @@ export function fuzz(
     ...['-max_len=4096', '-timeout=5', '-rss_limit_mb=2048'],
     ...[`-artifact_prefix=${known}/`, `-max_total_time=${seconds}`],
   ]
-  const child = spawn(installed.program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  // Without the options of the test runner: Node's own coverage does not work beside that of the fuzzer.
+  const { PATH, HOME } = process.env
+  const child = spawn(installed.program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH, HOME } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (part) => {
@@ -80,7 +82,7 @@ export function fuzz(
     })
   }
   return new Promise((done) => {
-    child.once('exit', (code) => done({ code, output }))
+    child.once('exit', (code, signal) => done({ code, output: signal ? `${output}\n${signal}` : output }))
   })
 }
 

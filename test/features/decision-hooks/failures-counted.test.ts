@@ -3,6 +3,7 @@ import { passwordsOf } from '../../../src/auth/sign-in/limit-names.ts'
 import { sha256Hex } from '../../../src/platform/crypto/hash.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { oauthSettings, passwordClient, post } from '../../support/oauth.ts'
+import { stopTime } from '../../support/time.ts'
 import { enableTwoFactor } from '../../support/totp.ts'
 import { hooked, startService } from './policy.ts'
 
@@ -15,7 +16,7 @@ t.test('counts a right password as no failure while the service decides, or the 
     ...oauthSettings,
     clients: [passwordClient],
   }
-  const svc = await buildTestApp(t, { settings })
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { email } = await svc.createUser()
   const counted = () => svc.database.prisma.loginLimit.count({ where: { key: sha256Hex(passwordsOf(email)) } })
   const during: number[] = []
