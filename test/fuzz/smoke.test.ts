@@ -3,21 +3,20 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bundleTargets, fuzz, targets } from './run.ts'
+import { bundleTargets, fuzz } from './run.ts'
 import { fuzzer } from './tools.ts'
 
 const skip = !process.env.CI && !fuzzer() && 'npm run fuzz:tools'
 
-t.test('has inputs for each target, and a target for each folder of inputs', async (t) => {
-  t.same(readdirSync(join(import.meta.dirname, 'corpus')).toSorted(), targets)
-})
+/** Some of the parsers. Each takes twenty seconds, most of them until the fuzzer has instrumented the code. */
+const chosen = ['guard', 'scim', 'yaml'] as const
 
-t.test('withstands the known inputs and a few seconds of new ones', { skip, timeout: 600_000 }, async (t) => {
+t.test('withstands a few seconds of new inputs', { skip, timeout: 600_000 }, async (t) => {
   // Beside the packages, so that the bundle finds those that it does not contain.
   const folder = mkdtempSync(join(import.meta.dirname, '../../.tap/fuzz-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const bundle = await bundleTargets(folder)
-  for (const target of targets) {
+  for (const target of chosen) {
     const corpus = join(import.meta.dirname, 'corpus', target)
     const before = readdirSync(corpus)
     const { code, output } = await fuzz(bundle, target, { seconds: 4, found: join(folder, target) })
