@@ -1,4 +1,5 @@
-// npm run bench:savings [-- name…]: what each shortcut and each flag of Node saves. See "Savings" in bench/README.md.
+// npm run bench:savings [-- name…]: what each shortcut and each flag of Node saves. `flags` names the flags. See "Savings" in
+// bench/README.md.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +17,7 @@ import {
   refreshing,
   userTokens,
 } from './support/oauth-requests.ts'
-import { databaseOf, type LoadRequests, type Sampler, sampler, warmUp } from './support/operations.ts'
+import { databaseOf, type LoadRequests, sampler, warmUp } from './support/operations.ts'
 import { type Running, residentMemory } from './support/processes.ts'
 import { median, rounded } from './support/report.ts'
 import { bearerRequests, password, sessionCookies } from './support/requests.ts'
@@ -53,60 +54,63 @@ const operations = {
 }
 type Operation = keyof typeof operations
 
-/** The operations that a shortcut is for, and its files in `src/features/oauth`. */
-const uses: Record<Shortcut, { operations: readonly Operation[]; files: readonly string[] }> = {
-  introspection: { operations: ['introspection'], files: ['client-secret'] },
-  'user-info': { operations: ['userinfo'], files: ['user-info'] },
-  'client-credentials': { operations: ['client-credentials'], files: ['client-credentials'] },
-  'joint-writes': { operations: ['refresh', 'code-flow'], files: ['joint-writes'] },
-  'deferred-writes': { operations: ['refresh', 'code-flow'], files: ['deferred-writes'] },
-  'write-batches': { operations: ['refresh', 'code-flow'], files: ['write-batch'] },
-  'read-ahead': { operations: ['refresh', 'code-flow'], files: ['read-ahead'] },
-  'known-expiries': { operations: ['refresh', 'code-flow'], files: ['known-expiries'] },
+const writing = ['refresh', 'code-flow'] as const
+
+/** The operations that a shortcut is for, and its file. */
+const uses: Record<Shortcut, { operations: readonly Operation[]; file: string }> = {
+  introspection: { operations: ['introspection'], file: 'client-secret.ts' },
+  'user-info': { operations: ['userinfo'], file: 'user-info.ts' },
+  'client-credentials': { operations: ['client-credentials'], file: 'client-credentials.ts' },
+  'joint-writes': { operations: writing, file: 'joint-writes.ts' },
+  'deferred-writes': { operations: writing, file: 'deferred-writes.ts' },
+  'write-batches': { operations: writing, file: 'write-batch.ts' },
+  'read-ahead': { operations: writing, file: 'read-ahead.ts' },
+  'known-expiries': { operations: writing, file: 'known-expiries.ts' },
 }
 
 const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
 
-const linesOf = (files: readonly string[]): number =>
-  files.reduce((sum, name) => {
-    const text = readFileSync(join(root, 'src/features/oauth/protocol/shortcuts', `${name}.ts`), 'utf8')
-    return sum + text.split('\n').length - 1
-  }, 0)
+const linesOf = (file: string): number =>
+  readFileSync(join(root, 'src/features/oauth/protocol/shortcuts', file), 'utf8').split('\n').length - 1
 
-/** Starts svc without a shortcut, or with all of them. */
-async function start(shortcut: Shortcut | null): Promise<Running> {
-  const dist = shortcut ? `dist.without-${shortcut}` : 'dist'
-  if (shortcut) {
-    const env = { ...process.env, SVC_WITHOUT: shortcut }
-    const built = spawnSync(process.execPath, [join(root, '.dev/build.mjs')], { env, stdio: 'inherit' })
-    if (built.status !== 0) throw new Error(`The build without ${shortcut} failed.`)
-  }
+/** The processor time of each operation in svc and PostgreSQL, with and without a shortcut in turns. */
+async function measureShortcut(shortcut: Shortcut): Promise<ShortcutSaving[]> {
+  const dist = join(root, `dist.without-${shortcut}`)
+  const env = { ...process.env, SVC_WITHOUT: shortcut }
+  const built = spawnSync(process.execPath, [join(root, '.dev/build.mjs')], { env, stdio: 'inherit' })
+  if (built.status !== 0) throw new Error(`The build without ${shortcut} failed.`)
   const url = await databaseOf(bench)
   await settlePostgresql(url, 1)
-  return bench.startSvc(url, oauthSettings('ES256'), { dist: join(root, dist) })
+  const servers = [
+    await bench.startSvc(url, oauthSettings('ES256')),
+    await bench.startSvc(url, oauthSettings('ES256'), { dist }),
+  ]
+  const found: ShortcutSaving[] = []
+  const { operations, file } = uses[shortcut]
+  for (const operation of operations) {
+    const [taken = 0, without = 0] = await measureInTurns(servers, operation)
+    found.push({ shortcut, operation, lines: linesOf(file), with: rounded(taken, 0), without: rounded(without, 0) })
+    process.stderr.write(`${shortcut}, ${operation}: ${Math.round(taken)} and ${Math.round(without)} µs\n`)
+  }
+  for (const server of servers) await server.stop()
+  rmSync(dist, { recursive: true })
+  return found
 }
 
-/** The processor time of an operation in svc and PostgreSQL, with and without a shortcut in turns. */
-async function measureShortcut(shortcut: Shortcut, operation: Operation): Promise<ShortcutSaving> {
+/** The median processor time of an operation on each server, in microseconds. */
+async function measureInTurns(servers: readonly Running[], operation: Operation): Promise<number[]> {
   const { pid } = await bench.postgresql()
-  const sides: { server: Running; times: number[] }[] = []
-  for (const without of [null, shortcut]) sides.push({ server: await start(without), times: [] })
-  const fresh = async ({ server }: { server: Running }): Promise<Sampler> =>
-    sampler(bench, server, await operations[operation](server), options.connections, pid)
-  for (const side of sides) await (await fresh(side))(warmUp)
-  for (let round = 0; round < rounds; round++) {
-    for (const side of sides) {
-      const { processor, database = 0 } = await (await fresh(side))(seconds)
-      side.times.push(processor + database)
-    }
+  const sample = async (server: Running, duration: number) => {
+    const requests = await operations[operation](server)
+    const { processor, database = 0 } = await sampler(bench, server, requests, options.connections, pid)(duration)
+    return processor + database
   }
-  for (const { server } of sides) await server.stop()
-  rmSync(join(root, `dist.without-${shortcut}`), { recursive: true })
-  const [taken = 0, without = 0] = sides.map(({ times }) => median(times))
-  const { files } = uses[shortcut]
-  const found = { shortcut, operation, lines: linesOf(files), with: rounded(taken, 0), without: rounded(without, 0) }
-  process.stderr.write(`${shortcut}, ${operation}: ${found.with} and ${found.without} µs\n`)
-  return found
+  for (const server of servers) await sample(server, warmUp)
+  const times: number[][] = servers.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, server] of servers.entries()) times[index]?.push(await sample(server, seconds))
+  }
+  return times.map(median)
 }
 
 /** Starts per set of flags: the memory after a start varies by some MB. */
@@ -117,23 +121,24 @@ async function measureFlags(flags: readonly string[]): Promise<Omit<FlagSaving, 
   const url = await databaseOf(bench)
   await settlePostgresql(url, 1)
   const idle: number[] = []
-  for (let count = 1; ; count++) {
+  const start = async () => {
     const server = await bench.startSvc(url, oauthSettings('ES256'), { flags })
     await sleep(5_000)
     idle.push(residentMemory(server.pid))
-    if (count === starts) {
-      const bearer = sampler(bench, server, bearerRequests(1_000))
-      await bearer(warmUp)
-      const figures = [await bearer(seconds), await bearer(seconds), await bearer(seconds)]
-      const refresh = await sampler(bench, server, await operations.refresh(server))(2 * seconds)
-      await server.stop()
-      return {
-        idle: rounded(median(idle), 1),
-        load: rounded(Math.max(...figures.map(({ memory }) => memory), refresh.memory), 1),
-        time: rounded(median(figures.map(({ processor }) => processor)), 1),
-      }
-    }
-    await server.stop()
+    return server
+  }
+
+  for (let count = 1; count < starts; count++) await (await start()).stop()
+  const server = await start()
+  const bearer = sampler(bench, server, bearerRequests(1_000))
+  await bearer(warmUp)
+  const figures = [await bearer(seconds), await bearer(seconds), await bearer(seconds)]
+  const refresh = await sampler(bench, server, await operations.refresh(server))(2 * seconds)
+  await server.stop()
+  return {
+    idle: rounded(median(idle), 1),
+    load: rounded(Math.max(...figures.map(({ memory }) => memory), refresh.memory), 1),
+    time: rounded(median(figures.map(({ processor }) => processor)), 1),
   }
 }
 
@@ -143,7 +148,7 @@ const results = join(import.meta.dirname, 'results/savings.json')
 function merged(report: SavingsReport): SavingsReport {
   const before: SavingsReport = JSON.parse(readFileSync(results, 'utf8'))
   const isOld = ({ shortcut }: ShortcutSaving) => !report.shortcuts.some((each) => each.shortcut === shortcut)
-  const kept = before.shortcuts.filter((each) => uses[each.shortcut as Shortcut] && isOld(each))
+  const kept = before.shortcuts.filter((each) => shortcuts.some((name) => name === each.shortcut) && isOld(each))
   const order: readonly string[] = shortcuts
   const all = [...kept, ...report.shortcuts].sort((a, b) => order.indexOf(a.shortcut) - order.indexOf(b.shortcut))
   return { ...report, shortcuts: all, flags: report.flags.length > 0 ? report.flags : before.flags }
@@ -151,10 +156,7 @@ function merged(report: SavingsReport): SavingsReport {
 
 try {
   const measuredShortcuts: ShortcutSaving[] = []
-  for (const shortcut of shortcuts.filter(isWanted)) {
-    for (const operation of uses[shortcut].operations)
-      measuredShortcuts.push(await measureShortcut(shortcut, operation))
-  }
+  for (const shortcut of shortcuts.filter(isWanted)) measuredShortcuts.push(...(await measureShortcut(shortcut)))
   const flags: FlagSaving[] = []
   if (isWanted('flags')) {
     for (const left of [null, ...startFlags]) {

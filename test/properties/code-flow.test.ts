@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { second } from '../support/clock.ts'
-import { expectEqual, expectStatus, pick, runModel, step } from '../support/model-run.ts'
+import { expectEqual, expectStatus, pick, runModel, step, stepOn } from '../support/model-run.ts'
 import { introspect, oauthSettings, Person, redeem, request, response, token } from '../support/oauth.ts'
 import { stopTime, travel } from '../support/time.ts'
 
@@ -43,6 +43,7 @@ t.test('redeems codes as RFC 6749 and RFC 7636 demand, in any order of uses, mis
     await person.signIn()
     return { person, codes: [], now: 0 }
   }
+  const codesOf = ({ codes }: CodeModel) => codes
   await runModel<CodeModel>(t, start, {
     authorize: step({
       input: fc.constantFrom('web', 'own'),
@@ -59,24 +60,18 @@ t.test('redeems codes as RFC 6749 and RFC 7636 demand, in any order of uses, mis
         model.codes.push({ value, client, isUsed: false, until: model.now + lifetime, access: null, isRevoked: false })
       },
     }),
-    redeem: step({
-      input: index,
-      isPossible: ({ codes }: CodeModel) => codes.length > 0,
-      async run(model, at) {
-        const code = pick(model.codes, at)
-        if (!code) return
-        const answer = await redeem(svc, code.client, code.value)
-        if (!code.isUsed && model.now < code.until) {
-          expectStatus(answer, 200, 'a fresh code')
-          code.access = answer.json().access_token
-        } else {
-          expectStatus(answer, 400, 'a used or expired code')
-          // A code that was used before may have been stolen, so its tokens end too.
-          if (code.isUsed && model.now < code.until) code.isRevoked = true
-        }
-        code.isUsed = true
-        await checkCodes(model)
-      },
+    redeem: stepOn(codesOf, async (model, code) => {
+      const answer = await redeem(svc, code.client, code.value)
+      if (!code.isUsed && model.now < code.until) {
+        expectStatus(answer, 200, 'a fresh code')
+        code.access = answer.json().access_token
+      } else {
+        expectStatus(answer, 400, 'a used or expired code')
+        // A code that was used before may have been stolen, so its tokens end too.
+        if (code.isUsed && model.now < code.until) code.isRevoked = true
+      }
+      code.isUsed = true
+      await checkCodes(model)
     }),
     'redeem with a mistake': step({
       input: fc.record({ at: index, mistake: fc.constantFrom(...Object.values(mistakes)) }),
@@ -91,26 +86,13 @@ t.test('redeems codes as RFC 6749 and RFC 7636 demand, in any order of uses, mis
         await checkCodes(model)
       },
     }),
-    'redeem as another client': step({
-      input: index,
-      isPossible: ({ codes }: CodeModel) => codes.length > 0,
-      async run(model, at) {
-        const code = pick(model.codes, at)
-        if (!code) return
-        const client = code.client === 'web' ? 'own' : 'web'
-        expectStatus(await redeem(svc, client, code.value), 400, 'the code of another client')
-        await checkCodes(model)
-      },
+    'redeem as another client': stepOn(codesOf, async (model, { client, value }) => {
+      expectStatus(await redeem(svc, client === 'web' ? 'own' : 'web', value), 400, 'the code of another client')
+      await checkCodes(model)
     }),
-    'use a code as a refresh token': step({
-      input: index,
-      isPossible: ({ codes }: CodeModel) => codes.length > 0,
-      async run(model, at) {
-        const code = pick(model.codes, at)
-        if (!code) return
-        const fields = { grant_type: 'refresh_token', refresh_token: code.value }
-        expectStatus(await token(svc, code.client, fields), 400, 'a code in place of a refresh token')
-      },
+    'use a code as a refresh token': stepOn(codesOf, async (_, { client, value }) => {
+      const fields = { grant_type: 'refresh_token', refresh_token: value }
+      expectStatus(await token(svc, client, fields), 400, 'a code in place of a refresh token')
     }),
     wait: step({
       input: fc.constantFrom(5 * second, 30 * second, 61 * second),

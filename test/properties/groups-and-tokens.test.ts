@@ -72,6 +72,18 @@ t.test('keeps groups, and the tokens that carry or create them, as the model say
     return { svc, call, user, groups: new Map(), prefix, tokens: [first], jwts: [], isDisabled: false }
   }
   const name = fc.constantFrom(...names)
+  const membership = (method: 'PUT' | 'DELETE') =>
+    step({
+      input: name,
+      async run(model: Model, short) {
+        const group = model.groups.get(model.prefix + short)
+        const isFound = method === 'PUT' ? group !== undefined : group?.isMember === true
+        const answer = await call(method, `/groups/${model.prefix}${short}/members/${model.user.id}`)
+        expectStatus(answer, isFound ? 204 : 404, `${method} of a member`)
+        if (group) group.isMember = method === 'PUT'
+        await checkAll(model)
+      },
+    })
   await runModel<Model>(t, begin, {
     'create a group': step({
       input: name,
@@ -91,26 +103,8 @@ t.test('keeps groups, and the tokens that carry or create them, as the model say
         await checkAll(model)
       },
     }),
-    'add the user': step({
-      input: name,
-      async run(model, short) {
-        const group = model.groups.get(model.prefix + short)
-        const answer = await call('PUT', `/groups/${model.prefix}${short}/members/${model.user.id}`)
-        expectStatus(answer, group ? 204 : 404, 'a new member')
-        if (group) group.isMember = true
-        await checkAll(model)
-      },
-    }),
-    'remove the user': step({
-      input: name,
-      async run(model, short) {
-        const group = model.groups.get(model.prefix + short)
-        const answer = await call('DELETE', `/groups/${model.prefix}${short}/members/${model.user.id}`)
-        expectStatus(answer, group?.isMember ? 204 : 404, 'a former member')
-        if (group) group.isMember = false
-        await checkAll(model)
-      },
-    }),
+    'add the user': membership('PUT'),
+    'remove the user': membership('DELETE'),
     'create an API token': step({
       input: fc.record({ at: fc.nat({ max: 20 }), asked: fc.option(some) }),
       async run(model, { at, asked }) {

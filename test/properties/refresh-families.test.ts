@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { minute, second } from '../support/clock.ts'
-import { expectEqual, expectStatus, pick, runModel, step } from '../support/model-run.ts'
+import { expectEqual, expectStatus, runModel, step, stepOn } from '../support/model-run.ts'
 import { codeFlow, introspect, oauthSettings, Person, refresh, revoke } from '../support/oauth.ts'
 import { stopTime, travel } from '../support/time.ts'
 
@@ -34,7 +34,7 @@ interface Model {
   now: number
 }
 
-const index = fc.nat({ max: 30 })
+const tokensOf = ({ tokens }: Model) => tokens
 
 function keep(
   model: Model,
@@ -83,73 +83,45 @@ t.test('rotates refresh tokens as RFC 9700 demands, in any order of uses, reuses
         keep(model, family, tokens)
       },
     }),
-    refresh: step({
-      input: index,
-      isPossible: ({ tokens }: Model) => tokens.length > 0,
-      async run(model, at) {
-        const used = pick(model.tokens, at)
-        if (!used) return
-        const { family, usedAt } = used
-        const answer = await refresh(model.svc, 'web', used.value)
-        const isReused = usedAt !== null && model.now - usedAt >= grace
-        if (family.isEnded || isReused) {
-          expectStatus(answer, 400, 'a used or ended refresh token')
-          expectEqual(answer.json().error, 'invalid_grant', 'error')
-          family.isEnded = true
-        } else {
-          expectStatus(answer, 200, 'a live refresh token')
-          const next = keep(model, family, answer.json())
-          if (used.next) expectEqual(next.value, used.next.value, 'the successor of a repeated refresh')
-          used.next = next
-          used.usedAt ??= model.now
-        }
-        await checkAccess(model)
-      },
+    refresh: stepOn(tokensOf, async (model, used) => {
+      const { family, usedAt } = used
+      const answer = await refresh(model.svc, 'web', used.value)
+      const isReused = usedAt !== null && model.now - usedAt >= grace
+      if (family.isEnded || isReused) {
+        expectStatus(answer, 400, 'a used or ended refresh token')
+        expectEqual(answer.json().error, 'invalid_grant', 'error')
+        family.isEnded = true
+      } else {
+        expectStatus(answer, 200, 'a live refresh token')
+        const next = keep(model, family, answer.json())
+        if (used.next) expectEqual(next.value, used.next.value, 'the successor of a repeated refresh')
+        used.next = next
+        used.usedAt ??= model.now
+      }
+      await checkAccess(model)
     }),
-    'refresh as another client': step({
-      input: index,
-      isPossible: ({ tokens }: Model) => tokens.length > 0,
-      async run(model, at) {
-        const used = pick(model.tokens, at)
-        if (used) expectStatus(await refresh(model.svc, 'own', used.value), 400, 'the token of another client')
-        await checkAccess(model)
-      },
+    'refresh as another client': stepOn(tokensOf, async (model, { value }) => {
+      expectStatus(await refresh(model.svc, 'own', value), 400, 'the token of another client')
+      await checkAccess(model)
     }),
-    'refresh with more scopes': step({
-      input: index,
-      isPossible: ({ tokens }: Model) => tokens.length > 0,
-      async run(model, at) {
-        const used = pick(model.tokens, at)
-        if (!used) return
-        const more = { scope: 'orders:read orders:write' }
-        const answer = await refresh(model.svc, 'web', used.value, more)
-        expectStatus(answer, 400, 'a scope that was not granted')
-        await checkAccess(model)
-      },
+    'refresh with more scopes': stepOn(tokensOf, async (model, { value }) => {
+      const answer = await refresh(model.svc, 'web', value, { scope: 'orders:read orders:write' })
+      expectStatus(answer, 400, 'a scope that was not granted')
+      await checkAccess(model)
     }),
-    'revoke a refresh token': step({
-      input: index,
-      isPossible: ({ tokens }: Model) => tokens.length > 0,
-      async run(model, at) {
-        const revoked = pick(model.tokens, at)
-        if (!revoked) return
-        expectStatus(await revoke(model.svc, 'web', revoked.value), 200, 'a revocation')
-        revoked.family.isEnded = true
-        await checkAccess(model)
-      },
+    'revoke a refresh token': stepOn(tokensOf, async (model, { value, family }) => {
+      expectStatus(await revoke(model.svc, 'web', value), 200, 'a revocation')
+      family.isEnded = true
+      await checkAccess(model)
     }),
-    'revoke an access token': step({
-      input: index,
-      isPossible: ({ families }: Model) => families.length > 0,
-      async run(model, at) {
-        const family = pick(model.families, at)
-        const access = family?.access.at(-1)
-        if (!access) return
+    'revoke an access token': stepOn(
+      ({ families }: Model) => families.flatMap(({ access }) => access.slice(-1)),
+      async (model, access) => {
         expectStatus(await revoke(model.svc, 'web', access.value), 200, 'a revocation')
         access.isRevoked = true
         await checkAccess(model)
       },
-    }),
+    ),
     wait: step({
       input: fc.constantFrom(second, 4 * second, 9 * second, 11 * second, 5 * minute),
       async run(model, time) {

@@ -80,7 +80,7 @@ function visit(model: Model, jar: Jar): boolean {
   const sessions = resumed.get(device) ?? new Map<number, Session>()
   resumed.set(device, sessions)
   if (secret < device.latest - 1) {
-    // The secret was copied: nobody can tell the thief from the owner.
+    // Someone copied the secret. svc cannot tell the thief from the owner, so it ends the device.
     device.isEnded = true
     for (const session of sessions.values()) session.isEnded = true
     return false

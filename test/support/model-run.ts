@@ -22,6 +22,20 @@ export const step =
       toString: () => `${name}(${fc.stringify(value)})`,
     }))
 
+/** Describes a step that takes one of a list; it is possible while the list has entries. */
+export const stepOn = <Model extends object, Each>(
+  listOf: (model: Model) => readonly Each[],
+  run: (model: Model, each: Each) => Promise<void>,
+): AnyStep<Model> =>
+  step({
+    input: fc.nat({ max: 30 }),
+    isPossible: (model: Model) => listOf(model).length > 0,
+    async run(model, at) {
+      const each = pick(listOf(model), at)
+      if (each !== undefined) await run(model, each)
+    },
+  })
+
 interface Runs {
   runs?: number
   /** The maximum number of steps of a run. */
@@ -29,8 +43,8 @@ interface Runs {
 }
 
 /**
- * Runs random steps against a model and svc. After a failure, fast-check removes steps as long as it still fails, and prints
- * the rest. SVC_SEED chooses other steps; CI always takes the same ones.
+ * Runs random steps against a model and svc. After a failure, fast-check looks for the shortest sequence that still fails, and
+ * prints it. SVC_SEED chooses other steps; CI always takes the same ones.
  */
 export async function runModel<Model extends object>(
   t: Test,

@@ -63,15 +63,12 @@ export async function provePassword(visit: Visit, credentials: Credentials): Pro
     return null
   }
   const failures = attempt.succeeded()
-  try {
-    const proved = await rehashed(visit, found, { password: credentials.password, match, lane })
-    if (proved) return { ...proved, failures }
-  } catch (error) {
-    await failures.clear()
-    throw error
-  }
+  const { password: stored } = found
+  if (stored === null || (match === 'canonical' && !needsRehash(stored))) return { ...found, failures }
+  // Hashing takes time, and the attempt must not count for so long.
   await failures.clear()
-  return null
+  const rehashed = await rehash(visit, found.user, { stored, password: credentials.password, lane })
+  return rehashed && { ...rehashed, failures }
 }
 
 /**
@@ -120,17 +117,15 @@ function noteFailure(
 }
 
 /** Rehashes with the current parameters; null if the password changed meanwhile. Existing sessions stay valid. */
-async function rehashed(
+async function rehash(
   visit: Visit,
-  found: UserWithPassword,
-  { password, match, lane }: { password: string; match: PasswordMatch; lane: Lane },
+  user: User,
+  { stored, password, lane }: { stored: string; password: string; lane: Lane },
 ): Promise<UserWithPassword | null> {
   const { database, hashing } = visit.app
-  const { user, password: stored } = found
-  if (stored === null || (match === 'canonical' && !needsRehash(stored))) return found
   // A full queue must not fail a login with a correct password; the next login rehashes.
   const replacement = await hashing.hash(password, lane).catch(() => null)
-  if (replacement === null) return found
+  if (replacement === null) return { user, password: stored }
   const fingerprints = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
   const isReplaced = await database.transaction((tx) =>
     replacePasswordHash(tx, user.id, { stored, replacement, fingerprints }),

@@ -5,12 +5,14 @@ import type { Tx } from '../../platform/database/database.ts'
 import { networkOf } from '../../platform/http/client-address.ts'
 import type { Visit } from '../access/visit.ts'
 
-/** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
-export async function noticeBrowser(tx: Tx, visit: Visit, user: User): Promise<void> {
-  const { app } = visit
-  if (app.loginLimiter.signedInBefore(visit, user)) return
-  await notify(app, tx, visit.origin, user, 'new_sign_in')
-}
+/**
+ * Tests whether svc notifies the user of a sign-in with this browser: to an older account, whose owner has verified the
+ * address, and to which the browser did not sign in during the last 90 days.
+ */
+export const isNewBrowser = (
+  visit: Visit,
+  { user, isNewAccount = false }: { user: User; isNewAccount?: boolean },
+): boolean => !isNewAccount && user.email_verified_at !== null && !visit.app.loginLimiter.signedInBefore(visit, user)
 
 /** How long an application counts as known after a notice, in milliseconds. */
 const applicationLife = 90 * 86_400_000

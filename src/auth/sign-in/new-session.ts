@@ -12,6 +12,7 @@ import type { Visit } from '../access/visit.ts'
 import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import type { FailuresToClear } from './failures-to-clear.ts'
+import { isNewBrowser } from './new-device.ts'
 import type { Authentication } from './session-listener.ts'
 
 /** User and method of a sign-in. */
@@ -28,6 +29,7 @@ export interface SignIn extends UserWithPassword {
   isNewAccount?: boolean
   /** Whether the hook before_sign_in has allowed it already. */
   isDecided?: boolean
+  /** The failures that the sign-in clears. */
   failures?: FailuresToClear
 }
 
@@ -78,23 +80,22 @@ interface Begun {
  * Tests whether the sign-in only adds rows, on PostgreSQL. Otherwise it also ends other sessions, or queues a mail or a
  * message about its event, and needs a transaction.
  */
-export function onlyAddsRows(visit: Visit, { user, completes, isNewAccount }: SignIn): boolean {
+export function onlyAddsRows(visit: Visit, login: SignIn): boolean {
   const { app, session } = visit
   const { row, stale } = session?.state ?? {}
   const endsSessions = row || stale || app.remember.isPresented(visit) || app.sessionListener.concerns(visit)
-  const notifies = !isNewAccount && user.email_verified_at !== null && !app.loginLimiter.signedInBefore(visit, user)
   return (
     app.database.engine === 'postgresql' &&
-    !completes &&
+    !login.completes &&
     !endsSessions &&
-    !notifies &&
-    !app.subscriber.wants({ type: 'login', userId: user.id })
+    !isNewBrowser(visit, login) &&
+    !app.subscriber.wants({ type: 'login', userId: login.user.id })
   )
 }
 
 /**
- * Begins a session in one statement: locks the unchanged account, clears the failures of the attempt, and inserts the
- * session, its remembered browser and its event. Throws 401 if the account has changed.
+ * Begins a session in one statement, which locks the account, clears its failures, and inserts the session, the remembered
+ * browser and the event. Throws 401 if the account has changed.
  */
 export async function beginInOneStatement(visit: Visit, login: SignIn, session: NewSession): Promise<Begun> {
   const { app, origin } = visit
@@ -119,7 +120,7 @@ export async function beginInOneStatement(visit: Visit, login: SignIn, session: 
     SELECT remember_token_id AS device FROM begun`
   const name = ['sign-in', failures?.name ?? '', device ? 'remembered' : ''].join(':')
   const [begun] = await querySql(app.database, name, statement)
-  if (failures) login.failures?.areCleared()
+  if (failures) login.failures?.noteCleared()
   if (!begun) throw unauthenticated()
   event.note()
   const rememberTokenId = device ? BigInt(String(begun.device)) : null

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordEvent } from '../../identity/events.ts'
+import { notify } from '../../identity/notices.ts'
 import { isUnchanged, type UserWithPassword } from '../../identity/users.ts'
 import { sha256Hex } from '../../platform/crypto/hash.ts'
 import { randomId } from '../../platform/crypto/random.ts'
@@ -11,7 +12,7 @@ import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { eventContext, type Visit, visitOf } from '../access/visit.ts'
 import { endSession } from './end-sessions.ts'
 import { rememberBrowser } from './known-browser.ts'
-import { noticeBrowser } from './new-device.ts'
+import { isNewBrowser } from './new-device.ts'
 import {
   amrOf,
   beginInOneStatement,
@@ -100,7 +101,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   return true
 }
 
-/** Begins the session and ends those that it replaces. Undefined if nothing was pending. Throws 401 if the account has changed. */
+/** Begins the session and ends those that it replaces. Undefined if nothing was pending. Throws 401 if the account changed. */
 async function beginInTransaction(visit: Visit, login: SignIn, session: NewSession) {
   const { app, origin } = visit
   const { user } = login
@@ -115,7 +116,7 @@ async function beginInTransaction(visit: Visit, login: SignIn, session: NewSessi
     // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)
     await recordEvent(tx, origin, signInEvent(login))
-    if (!login.isNewAccount) await noticeBrowser(tx, visit, user)
+    if (isNewBrowser(visit, login)) await notify(app, tx, origin, user, 'new_sign_in')
     return { row, rememberCookie: token?.cookie ?? null }
   })
 }

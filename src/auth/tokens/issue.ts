@@ -115,6 +115,7 @@ export function issueToken(visit: Visit, userId: number, name: string, grant: To
   })
 }
 
+/** Locks the account, counts its tokens and inserts the new one. */
 async function insertInTurn(tx: Tx, visit: Visit, facts: TokenFacts, grant: TokenGrant): Promise<Issued> {
   const { userId } = facts
   if (!(await lockAndCheckAccount(visit.app.database, tx, userId, grant.credential))) {
@@ -130,8 +131,8 @@ async function insertInTurn(tx: Tx, visit: Visit, facts: TokenFacts, grant: Toke
 const concurrentTokens = 100
 
 /**
- * Returns the work of `insertInTurn` for a sign-in, as one statement. Its
- * result is null if the account has changed or nearly has too many tokens. Null where `insertInTurn` must do the work.
+ * Returns a function that does the work of `insertInTurn` for a sign-in in one statement, or null on SQLite and for other
+ * credentials. The function returns null if the account has changed, or has almost as many tokens as it may have.
  */
 function inOneStatement(
   { engine }: Pick<Database, 'engine'>,

@@ -8,7 +8,7 @@ export const permissionPath = '/.well-known/device-bound-sessions'
 /** Milliseconds until svc looks again. */
 const interval = 600_000
 
-/** Returns the host of the site whose sessions svc binds, or null if it binds those of its own host only. */
+/** Returns the host of the site that `session.domain` belongs to. Null without a domain: svc then binds only sessions of its own host. */
 export function boundSite({ app, session }: Pick<Config, 'app' | 'session'>): string | null {
   return session.domain === null ? null : getDomain(new URL(app.url).hostname, { allowPrivateDomains: true })
 }
