@@ -127,7 +127,7 @@ export async function notify(
     helpLink: helpLink(current),
   }
   const cause = { share: 'notice', userId: user.id, ipAddress: origin.ipAddress } as const
-  // Notices with different undo links are not equal: a change makes the link before it useless.
+  // Notices with different undo links are not equal: only the latest link may still work.
   const facts = [newEmail, provider, application, device, undo].map((fact) => fact ?? '')
   // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))

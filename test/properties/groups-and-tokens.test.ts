@@ -9,7 +9,7 @@ import { expectEqual, expectStatus, pick, runModel, step } from '../support/mode
 import { introspect, partner, token } from '../support/oauth.ts'
 import { stopTime } from '../support/time.ts'
 
-/** An API token with its abilities; `parent` created it. */
+/** An API token with its abilities. */
 interface ApiToken {
   text: string
   abilities: string[]

@@ -6,8 +6,8 @@ import { networkOf } from '../../platform/http/client-address.ts'
 import type { Visit } from '../access/visit.ts'
 
 /**
- * Tests whether svc notifies the user of a sign-in with this browser: to an older account, whose owner has verified the
- * address, and to which the browser did not sign in during the last 90 days.
+ * Tests whether svc notifies the user of a sign-in with this browser: the account is not new, its address is verified, and
+ * the browser did not sign in to it during the last 90 days.
  */
 export const isNewBrowser = (
   visit: Visit,

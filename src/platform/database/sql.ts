@@ -8,6 +8,6 @@ export const asText = (value: string | null): Sql => sql`CAST(${value} AS TEXT)`
 export const asBigint = (value: bigint | null): Sql => sql`CAST(${value} AS BIGINT)`
 export const asTime = (date: Date | null): Sql => sql`CAST(${date?.toISOString() ?? null} AS TIMESTAMP(3))`
 
-/** Runs composed SQL as a statement that is prepared under this name. */
+/** Runs composed SQL as a statement that is prepared under this name. Inside a transaction, Prisma chooses the name. */
 export const querySql = (connection: Connection, name: string, { text, values }: Sql): Promise<Row[]> =>
   query(connection, { name, text }, values as Value[])

@@ -17,7 +17,7 @@ export const blocks = (language: string): string[] =>
   )
 
 const java = ['Bundle', 'Context', 'Activity'].map((name) => own(`android/${name}.java`))
-/** Signatures that the libraries of Android on Maven Central are too old for. */
+/** Classes that the old libraries of Android on Maven Central do not have. */
 const keystore = ['KeyGenParameterSpec', 'KeyProperties'].map((name) => own(`android/${name}.java`))
 const kotlin = ['Platform.kt', 'Main.kt'].map(own)
 const folder = toolFolder('mobile-guide', [

@@ -21,7 +21,7 @@ const extension = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $
 /** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
 export class RecordStore {
   readonly #database: Database
-  /** The writes of code flows and refreshes, if something joins them. */
+  /** Joins the writes of code flows and refreshes. Null on SQLite. */
   readonly #joint: JoiningWriter | null
 
   constructor(database: Database, joint: JoiningWriter | null) {
