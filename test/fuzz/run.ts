@@ -56,9 +56,14 @@ export function fuzz(
     ...['-max_len=4096', '-timeout=5', '-rss_limit_mb=2048'],
     ...[`-artifact_prefix=${known}/`, `-max_total_time=${seconds}`],
   ]
-  // Without the options of the test runner: Node's own coverage does not work beside that of the fuzzer.
+  // In an empty environment: the test runner adds itself to that of each child process, and its listener for signals would
+  // end the fuzzer at the first tick of the clock that finds inputs without an end.
   const { PATH, HOME } = process.env
-  const child = spawn(installed.program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH, HOME } })
+  const environment = ['-i', `PATH=${PATH}`, `HOME=${HOME}`]
+  const child = spawn('env', [...environment, installed.program, ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (part) => {
