@@ -61,6 +61,7 @@ const uses: Record<Shortcut, { operations: readonly Operation[]; file: string }>
   introspection: { operations: ['introspection'], file: 'client-secret.ts' },
   'user-info': { operations: ['userinfo'], file: 'user-info.ts' },
   'client-credentials': { operations: ['client-credentials'], file: 'client-credentials.ts' },
+  'user-tokens': { operations: writing, file: 'user-tokens.ts' },
   'joint-writes': { operations: writing, file: 'joint-writes.ts' },
   'deferred-writes': { operations: writing, file: 'deferred-writes.ts' },
   'write-batches': { operations: writing, file: 'write-batch.ts' },

@@ -13,22 +13,22 @@ function keyObjectOf(jwk: PrivateJwk): KeyObject {
   return key
 }
 
-const headers = new WeakMap<PrivateJwk, Map<string, string>>()
+const headers = new WeakMap<PrivateJwk, Map<string | null, string>>()
 
 /** Header of the JWTs of a key, which are all the same. */
-function headerOf(jwk: PrivateJwk, typ: string): string {
-  const ofKey = headers.get(jwk) ?? new Map<string, string>()
+function headerOf(jwk: PrivateJwk, typ: string | null): string {
+  const ofKey = headers.get(jwk) ?? new Map<string | null, string>()
   headers.set(jwk, ofKey)
   const { alg, kid } = jwk
-  const header = ofKey.get(typ) ?? encoded({ alg, typ, kid })
+  const header = ofKey.get(typ) ?? encoded({ alg, ...(typ === null ? {} : { typ }), kid })
   ofKey.set(typ, header)
   return header
 }
 
 const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 
-/** Signs a JWT. */
-export async function signJwt(jwk: PrivateJwk, typ: string, claims: JWTPayload): Promise<string> {
+/** Signs a JWT, with or without a `typ`. */
+export async function signJwt(jwk: PrivateJwk, typ: string | null, claims: JWTPayload): Promise<string> {
   const text = `${headerOf(jwk, typ)}.${encoded(claims)}`
   const signature = await signBytes(jwk, Buffer.from(text))
   return `${text}.${signature.toString('base64url')}`

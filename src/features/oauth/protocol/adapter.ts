@@ -10,6 +10,7 @@ import { type RecordStore, recordId } from '../records/store.ts'
 import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
 import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
+import { ofGrant, recordOf } from './record-of.ts'
 import { noteCause } from './refusal-causes.ts'
 import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './shortcuts/deferred-writes.ts'
 import { knownExpiry, lastsUntil, noteExpiry } from './shortcuts/known-expiries.ts'
@@ -31,9 +32,6 @@ export interface AdapterParts {
   /** Storage of short-lived records instead of the database; null without Redis. */
   redis: RedisRecords | null
 }
-
-/** Kinds that belong to a grant and are deleted with it. */
-const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'DeviceCode'])
 
 /** Kinds that a client exchanges for tokens. A token request reads them together with their session, grant and user. */
 const exchanged = new Set(['AuthorizationCode', 'RefreshToken'])
@@ -69,7 +67,7 @@ export class RecordAdapter implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { store, clock, pending } = this.#parts
+    const { store, clock, pending, seal } = this.#parts
     const isCode = this.#kind === 'AuthorizationCode' && !this.#redis
     // The grant first, because other records of the request may refer to it.
     const grant = takeDeferredGrant()
@@ -79,7 +77,7 @@ export class RecordAdapter implements Adapter {
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
     const keptFor = this.#kind === 'PushedAuthorizationRequest' ? pushedRequestKeptFor : 0
     const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
-    const record = this.#recordOf(id, payload, end)
+    const record = recordOf({ kind: this.#kind, id }, payload, end, seal)
     // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
     if (this.#kind === 'RefreshToken') await this.#saveRefreshToken(record, payload)
     else if (grant && isCode) {
@@ -108,12 +106,12 @@ export class RecordAdapter implements Adapter {
   /** Saves a session or grant. One that was read from a row updates that row, and fails if the row was deleted meanwhile. */
   async #saveLasting(id: string, saved: LastingPayload): Promise<void> {
     const { storedId, storedPayload, storedContent: _, ...payload } = saved
-    const { store, clock } = this.#parts
+    const { store, clock, seal } = this.#parts
     const isSession = this.#kind === 'Session'
     if (isSession && this.#isStored(saved)) return
     const key = isSession ? recordId('uid', String(payload.uid)) : recordId('Grant', id)
     const end = Math.max(clock.now() + this.#initialLifetime(payload), knownExpiry(key))
-    const record = this.#recordOf(id, { ...payload, sessionId: undefined }, end)
+    const record = recordOf({ kind: this.#kind, id }, { ...payload, sessionId: undefined }, end, seal)
     const { sessionId: owner = null } = payload
     // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
@@ -243,32 +241,6 @@ export class RecordAdapter implements Adapter {
 
   revokeByGrantId(grantId: string): Promise<void> {
     return this.#parts.store.destroyByGrant(recordId('grant', grantId))
-  }
-
-  #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
-    const { grantId, userCode, sessionUid, expiresWithSession, endsWithSession } = payload
-    // An interaction belongs to the user who signed in, otherwise to the user of the session that began it.
-    const accountId = payload.result?.login?.accountId ?? payload.accountId ?? payload.session?.accountId
-    const key = recordId(this.#kind, id)
-    const { seal } = this.#parts
-    return {
-      id: key,
-      kind: this.#kind,
-      payload: seal.seal(key, payload),
-      grantHash: grantId && ofGrant.has(this.#kind) ? recordId('grant', grantId) : null,
-      codeHash: (userCode && seal.codeHashes(userCode)[0]) || null,
-      parentHash: sessionUid && (expiresWithSession || endsWithSession) ? recordId('uid', sessionUid) : null,
-      uidHash: this.#uidHashOf(id, payload),
-      userId: accountId && /^\d{1,16}$/.test(accountId) ? BigInt(accountId) : null,
-      sessionId: null,
-      expiresAt,
-    }
-  }
-
-  /** Returns the second key of a record: the uid of a session, or the hash by which tokens refer to their grant. */
-  #uidHashOf(id: string, { uid }: AdapterPayload): string | null {
-    if (this.#kind === 'Grant') return recordId('grant', id)
-    return uid && this.#kind === 'Session' ? recordId('uid', uid) : null
   }
 
   #payloadOf(row: OauthRecordRow | null): AdapterPayload | undefined {

@@ -13,11 +13,12 @@ import { recordTokenDecisions } from './recorded-tokens.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { ClientCredentials } from './shortcuts/client-credentials.ts'
 import { UserInfo, type UserInfoParts } from './shortcuts/user-info.ts'
+import { UserTokens } from './shortcuts/user-tokens.ts'
 import { countTokens } from './token-counts.ts'
 
 type LibraryParts = Omit<ProtocolParts & PatchParts, 'cookieRecords' | 'pending' | 'findDocumentClient'> & {
   metrics: Metrics | null
-  sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
+  sign(claims: JWTPayload, algorithm: Algorithm, typ?: string | null): Promise<string>
   findLiveWithGrant: UserInfoParts['findLiveWithGrant']
 }
 
@@ -26,6 +27,7 @@ interface Library {
   sendLogout: SendLogout
   clientCredentials: ClientCredentials
   userInfo: UserInfo
+  userTokens: UserTokens
 }
 
 /** The library with svc's configuration, patches, grants and listeners. */
@@ -45,5 +47,9 @@ export function buildProvider(given: LibraryParts): Library {
   recordTokenDecisions(provider)
   keepErrorsFromDocumentClients(provider, registry)
   if (metrics) countTokens(provider, metrics)
-  return { provider, sendLogout, clientCredentials: new ClientCredentials(parts), userInfo: new UserInfo(parts) }
+  return {
+    ...{ provider, sendLogout, userInfo: new UserInfo(parts) },
+    clientCredentials: new ClientCredentials(parts),
+    userTokens: new UserTokens(parts),
+  }
 }

@@ -31,6 +31,7 @@ import type { ClientCredentials } from './shortcuts/client-credentials.ts'
 import { JointWrites } from './shortcuts/joint-writes.ts'
 import { takes } from './shortcuts/shortcuts.ts'
 import type { UserInfo } from './shortcuts/user-info.ts'
+import type { UserTokens } from './shortcuts/user-tokens.ts'
 
 /** Interaction, as the library stores it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
@@ -48,6 +49,7 @@ export interface Protocol {
   introspection: Introspection
   clientCredentials: ClientCredentials
   userInfo: UserInfo
+  userTokens: UserTokens
 }
 
 /** The token, if a condition that takes a query holds. */
@@ -138,8 +140,8 @@ export class OAuthServer {
     return this.#keySet().signing[algorithm ?? this.#app.config.current().oauth.access_token_alg]
   }
 
-  /** Signs a JWT of svc: the claims of an access token (RFC 9068) that no grant issued, or another type. */
-  async sign(claims: JWTPayload, algorithm: Algorithm, typ = 'at+jwt'): Promise<string> {
+  /** Signs a JWT of svc: an access token (RFC 9068), another type, or without a type an ID token. */
+  async sign(claims: JWTPayload, algorithm: Algorithm, typ: string | null = 'at+jwt'): Promise<string> {
     const key = await this.signingKey(algorithm)
     return signJwt(key, typ, { ...claims, iss: this.#app.config.current().app.url })
   }
@@ -294,7 +296,7 @@ export class OAuthServer {
       factorsOf: (user) => this.factorsOf(user),
       findLive: (token) => this.findLive(token),
       findLiveWithGrant: (token) => this.findLive(token, { withGrant: true }),
-      sign: (claims, algorithm) => this.sign(claims, algorithm),
+      sign: (claims, algorithm, typ) => this.sign(claims, algorithm, typ),
     })
     // Created once, because each call builds all of the library's middleware again.
     return { provider, answer: provider.callback(), registry, ...own, introspection: introspectionOf(provider) }

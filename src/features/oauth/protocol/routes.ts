@@ -15,7 +15,7 @@ import { describe } from './description.ts'
 import { formOf } from './form.ts'
 import { maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
 import { replaceBody, setOrigin } from './library-request.ts'
-import type { OAuthServer } from './oauth-server.ts'
+import type { OAuthServer, Protocol } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
 import { clientBySecret } from './shortcuts/client-secret.ts'
@@ -162,8 +162,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     asked = introspection.asked
     form = introspection.fields.toString()
   }
-  const isToken = path === protocolRoutes.token && takes('client-credentials')
-  const token = isToken && form ? await library.clientCredentials.answer(request, form) : null
+  const token = path === protocolRoutes.token && form ? await answerToken(library, request, form) : null
   if (token) return sendJson(reply.headers(openHeaders), token)
   const isUserInfo = path === protocolRoutes.userinfo && takes('user-info')
   const info = isUserInfo ? await library.userInfo.answer(request) : null
@@ -188,6 +187,12 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
   await library.answer(raw, reply.raw)
+}
+
+/** Response to a token request without the library; null if the library must decide. */
+async function answerToken(library: Protocol, request: FastifyRequest, form: string): Promise<object | null> {
+  const machine = takes('client-credentials') ? await library.clientCredentials.answer(request, form) : null
+  return machine ?? (takes('user-tokens') ? library.userTokens.answer(request, form) : null)
 }
 
 /**

@@ -1,6 +1,5 @@
 import type Provider from 'oidc-provider'
 import type { Cookies } from '../../../../auth/access/cookies.ts'
-import { deriveKeys } from '../../../../platform/crypto/keys.ts'
 import type { Counters } from '../../../../platform/limits/counters.ts'
 import type { ClientLimits } from '../../clients/client-limits.ts'
 import type { SecretUses } from '../../clients/secret-uses.ts'
@@ -27,11 +26,7 @@ import { decideBeforeUse } from './token-decision.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
 /** Dependencies of the patches. */
-export interface PatchParts
-  extends SessionParts,
-    DeviceParts,
-    Omit<ClaimParts, 'config'>,
-    Omit<TokenParts, 'successorKey'> {
+export interface PatchParts extends SessionParts, DeviceParts, Omit<ClaimParts, 'config'>, Omit<TokenParts, 'config'> {
   limits: ClientLimits
   secretUses: SecretUses
   counters: Counters
@@ -48,15 +43,13 @@ export interface PatchParts
  */
 export function applyPatches(provider: Provider, parts: PatchParts): SendLogout {
   const { config, registry, limits, secretUses } = parts
-  const [successorKey] = deriveKeys(config.app.secret, 'refresh-successor')
-  if (!successorKey) throw new Error('The OAuth server needs app.secret.')
   adaptCookies(provider, parts.cookies, parts.cookieRecords)
   followBrowserSessions(provider, parts)
   tellAuthentication(provider)
   // First, because the changes below look at the library's redirects.
   adaptForms(provider)
   const sendLogout = adaptLogout(provider, parts)
-  adaptTokenModels(provider, { ...parts, successorKey })
+  adaptTokenModels(provider, parts)
   checkResourcesFirst(provider, registry)
   decideBeforeUse(provider, parts)
   addClaimsToIdTokens(provider, parts)

@@ -4,11 +4,12 @@ import { useOnce } from '../../../../auth/access/used-once.ts'
 import { visitOf } from '../../../../auth/access/visit.ts'
 import { liveToken } from '../../../../auth/tokens/bearer.ts'
 import { revokeToken } from '../../../../auth/tokens/revoke.ts'
-import type { MacKey } from '../../../../platform/crypto/mac.ts'
+import type { Config } from '../../../../platform/config/schema.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
 import type { RecordStore } from '../../records/store.ts'
 import { requestFactsOf } from '../browser.ts'
+import { successorKeyOf, successorOf } from '../refresh-successor.ts'
 import { patch } from './patch.ts'
 
 /** Marks an API token among the library's access tokens. */
@@ -18,10 +19,9 @@ const apiTokenGrant = 'api_token'
 export interface TokenParts {
   store: RecordStore
   app: FastifyInstance
+  config: Pick<Config, 'app'>
   /** Valid access token of svc; null for any other. */
   findLive(token: string): Promise<LiveToken | null>
-  /** Derives the successor of a refresh token, which is the same on every replica. */
-  successorKey: MacKey
 }
 
 /** Parts of a request that the library has read. */
@@ -45,7 +45,8 @@ const hidden = '\0'
 
 /** Lets the library's models find and revoke JWTs, which svc does not store. */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
-  const { store, findLive, successorKey, app } = parts
+  const { store, findLive, app, config } = parts
+  const successorKey = successorKeyOf(config.app.secret)
   const { AccessToken, ClientCredentials, RefreshToken } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
@@ -119,7 +120,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     (newId) =>
       function successorOrNew(this: object) {
         const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken
-        return rotated?.jti ? successorKey.sign(`refresh\0${rotated.jti}`) : newId.call(this)
+        return rotated?.jti ? successorOf(successorKey, rotated.jti) : newId.call(this)
       },
   )
 

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { RecentMap } from '../../../../platform/cache.ts'
@@ -13,6 +12,7 @@ import type { StatusLists } from '../../status-lists/status-lists.ts'
 import { statusOf } from '../../status-lists/status-of.ts'
 import { granted, recordTokens } from '../recorded-tokens.ts'
 import { clientBySecret, type SecretParts } from './client-secret.ts'
+import { usualForm } from './usual-form.ts'
 
 interface ClientCredentialsParts extends SecretParts {
   config: Config
@@ -33,10 +33,7 @@ const gty = 'client_credentials'
 const maxGrants = 1_000
 const maxAsked = 500
 
-const usualFields = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
-
-/** Headers of proofs and assertions, which only the library checks. */
-const proofs = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
+const usual = { grant: gty, fields: ['client_id', 'client_secret', 'scope', 'resource'] }
 
 /**
  * Issues tokens to clients that authenticate by their secret and ask in the usual form (RFC 6749 section 4.4). It never
@@ -57,7 +54,7 @@ export class ClientCredentials {
   /** Returns the response, or null for a request that the library must decide. */
   async answer(request: FastifyRequest, form: string): Promise<object | null> {
     if (this.#parts.config.hooks.before_token) return null
-    const fields = fieldsOf(request.headers, form)
+    const fields = usualForm(request.headers, form, usual)
     if (!fields) return null
     const client = clientBySecret(request, fields, this.#parts)
     if (!client?.grants.includes(gty) || client.dpop || client.fapi) return null
@@ -114,17 +111,4 @@ export class ClientCredentials {
     metrics?.token('access_token', gty)
     return { access_token, expires_in, scope, token_type: 'Bearer' }
   }
-}
-
-/** Fields of a form in the usual form; null if one is unusual, repeated or empty, or if a header changes its meaning. */
-function fieldsOf(headers: IncomingHttpHeaders, form: string): URLSearchParams | null {
-  if (headers['content-type'] !== 'application/x-www-form-urlencoded') return null
-  if (proofs.some((name) => headers[name] !== undefined)) return null
-  const fields = new URLSearchParams(form)
-  const seen = new Set<string>()
-  for (const [name, value] of fields) {
-    if (!usualFields.has(name) || seen.has(name) || value === '') return null
-    seen.add(name)
-  }
-  return fields.get('grant_type') === gty ? fields : null
 }

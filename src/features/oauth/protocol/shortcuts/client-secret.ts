@@ -38,6 +38,20 @@ export function clientBySecret(
   return client
 }
 
+/** Returns the client of a request like `clientBySecret`, or the public client that it names (RFC 6749 section 2.1). */
+export function authenticatedClient(
+  request: FastifyRequest,
+  fields: URLSearchParams,
+  parts: SecretParts,
+): RegisteredClient | null {
+  const { headers, ip } = request
+  if (fields.has('client_secret') || headers.authorization !== undefined) return clientBySecret(request, fields, parts)
+  const { registry, limits } = parts
+  const client = registry.client(fields.get('client_id') ?? undefined)
+  if (client?.type !== 'public' || headers.origin !== undefined) return null
+  return limits.isSuspectPair(client.client_id, ip) ? null : client
+}
+
 /** Credentials from the header or from the body; null if they are missing, repeated or not in the usual form. */
 function credentialsOf(authorization: string | undefined, fields: URLSearchParams): Credentials | null {
   const ids = fields.getAll('client_id')

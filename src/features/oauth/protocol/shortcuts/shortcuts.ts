@@ -3,6 +3,7 @@ export const shortcuts = [
   'introspection',
   'user-info',
   'client-credentials',
+  'user-tokens',
   'joint-writes',
   'deferred-writes',
   'write-batches',

@@ -8,6 +8,7 @@ import { claimsOf } from '../../clients/claims.ts'
 import type { Registry } from '../../clients/clients.ts'
 import type { RecordSeal } from '../../records/record-seal.ts'
 import { protocolRoutes } from '../paths.ts'
+import { usualGrant } from './usual-grant.ts'
 
 export interface UserInfoParts {
   config: Config
@@ -15,16 +16,6 @@ export interface UserInfoParts {
   seal: RecordSeal
   /** Valid access token of svc with the record of its grant; null for any other. */
   findLiveWithGrant(token: string): Promise<LiveToken | null>
-}
-
-/** Payload of a grant's record. */
-interface StoredGrant {
-  accountId?: string
-  clientId?: string
-  iat?: number
-  exp?: number
-  openid?: { scope?: string; claims?: string[] }
-  rejected?: object
 }
 
 /** Headers that the library interprets: a request with one of them is not in the usual form. */
@@ -58,9 +49,9 @@ export class UserInfo {
     const { config, registry } = this.#parts
     const asked = new Set(claims.scope?.split(' '))
     if (!registry.has(claims.client_id) || !asked.has('openid')) return null
-    const granted = scopesOf(record, this.#parts.seal.open<StoredGrant>(record), claims)
-    if (!granted) return null
-    const scopes = granted.filter((scope) => asked.has(scope))
+    const granted = usualGrant(record, this.#parts.seal, claims)?.openid?.scope
+    if (granted === undefined) return null
+    const scopes = granted.split(' ').filter((scope) => asked.has(scope))
     const all: Record<string, unknown> = claimsOf(user, config, registry, claims.client_id)
     return Object.fromEntries(
       scopes.flatMap((scope) => registry.claimsByScope[scope] ?? []).map((name) => [name, all[name]]),
@@ -73,24 +64,4 @@ function tokenOf({ method, url, headers }: FastifyRequest): string | null {
   if (method !== 'GET' || url !== protocolRoutes.userinfo) return null
   if (unusual.some((name) => headers[name] !== undefined)) return null
   return bearer.exec(headers.authorization ?? '')?.[1] ?? null
-}
-
-/** OpenID Connect scopes of a usual grant of this token; null for any other. */
-function scopesOf(
-  { kind, consumedAt }: OauthRecordRow,
-  grant: StoredGrant | null,
-  { sub, client_id }: AccessTokenClaims,
-): string[] | null {
-  const now = Math.floor(Date.now() / 1000)
-  const isUsual =
-    grant !== null &&
-    kind === 'Grant' &&
-    consumedAt === null &&
-    grant.accountId === sub &&
-    grant.clientId === client_id &&
-    (grant.iat ?? Number.POSITIVE_INFINITY) <= now &&
-    (grant.exp ?? 0) > now &&
-    grant.rejected === undefined &&
-    (grant.openid?.claims ?? []).length === 0
-  return isUsual ? (grant.openid?.scope?.split(' ') ?? null) : null
 }
