@@ -65,7 +65,6 @@ const uses: Record<Shortcut, { operations: readonly Operation[]; file: string }>
   'joint-writes': { operations: writing, file: 'joint-writes.ts' },
   'deferred-writes': { operations: writing, file: 'deferred-writes.ts' },
   'write-batches': { operations: writing, file: 'write-batch.ts' },
-  'read-ahead': { operations: writing, file: 'read-ahead.ts' },
   'known-expiries': { operations: writing, file: 'known-expiries.ts' },
 }
 

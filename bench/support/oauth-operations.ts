@@ -77,7 +77,7 @@ export const oauthComparisons: readonly Comparison[] = [
     introspectionListRequests(apiTokens(1_000), 20),
   ),
   compared('userinfo', 'UserInfo', 0.25, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
-  compared('refresh', 'Refresh with rotation', 0.05, async (server) => refreshing(await refreshTokens(server))),
+  compared('refresh', 'Refresh with rotation', 0.1, async (server) => refreshing(await refreshTokens(server))),
   compared('code-flow', 'Authorization code flow with a session', 0.02, returningFlows),
   compared('jwt-bearer', 'JWT as bearer on /api/user', 0.5, async (server) =>
     jwtRequests('/api/user', await accessTokens(server)),

@@ -1,4 +1,3 @@
-// engine: none
 import type { LightMyRequestResponse } from 'fastify'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
@@ -266,7 +265,8 @@ t.test('checks the code or token, its grant, session, user and client on every r
   const [plain = {}] = clients
   const reload = (more: object) => {
     const changed = JSON.parse(JSON.stringify([{ ...plain, ...more }]))
-    svc.config.swap(testConfig({ ...settings, clients: changed }).current())
+    const { clients: swapped } = testConfig({ ...settings, clients: changed }).current()
+    svc.config.swap({ ...svc.config.current(), clients: swapped })
   }
   const disabled = { disabledAt: new Date() }
   const ends: Record<string, (email: string) => unknown> = {

@@ -22,8 +22,6 @@ import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
-import { mayRefresh } from './shortcuts/deferred-writes.ts'
-import { knownUser } from './shortcuts/read-ahead.ts'
 import { SigningKey } from './signing-key.ts'
 import { decidedClaims, decideToken, isTokenDecided } from './token-decision.ts'
 import { userClaims } from './user-claims.ts'
@@ -105,7 +103,9 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     // `findAccount` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
     findAccount: async (ctx, sub) => {
-      const user = /^\d{1,16}$/.test(sub) ? (knownUser(sub) ?? (await lookups.user(BigInt(sub)))) : null
+      const browserUser = requestFactsOf(ctx.req).signedIn?.user
+      const known = browserUser && String(browserUser.id) === sub ? browserUser : undefined
+      const user = /^\d{1,16}$/.test(sub) ? (known ?? (await lookups.user(BigInt(sub)))) : null
       if (!user || user.disabled) return undefined
       return {
         accountId: sub,
@@ -118,7 +118,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       }
     },
     loadExistingGrant: loadExistingGrant(config, registry, parts.findConsent),
-    issueRefreshToken: (_ctx, client) => mayRefresh(client),
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) => {

@@ -16,7 +16,7 @@ export interface ExchangeableParts {
 }
 
 /** Code or refresh token, as the library stores it. Times in Unix seconds. */
-export interface StoredSource {
+interface StoredSource {
   jti: string
   iat: number
   exp: number

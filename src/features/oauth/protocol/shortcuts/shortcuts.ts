@@ -7,7 +7,6 @@ export const shortcuts = [
   'joint-writes',
   'deferred-writes',
   'write-batches',
-  'read-ahead',
   'known-expiries',
 ] as const
 
