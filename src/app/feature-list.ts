@@ -30,6 +30,7 @@ import { referenceFeature } from '../features/reference/feature.ts'
 import { registrationFeature } from '../features/registration/feature.ts'
 import { sampleFeature } from '../features/samples/feature.ts'
 import { scimFeature } from '../features/scim/feature.ts'
+import { securityTxtFeature } from '../features/security-txt/feature.ts'
 import { sessionFeature } from '../features/session/feature.ts'
 import { sharedSignalsFeature } from '../features/shared-signals/feature.ts'
 import { signInPageFeature } from '../features/sign-in-page/feature.ts'
@@ -61,6 +62,7 @@ export const features: readonly Feature[] = [
   passwordResetFeature,
   assetsFeature,
   appLinksFeature,
+  securityTxtFeature,
   signInPageFeature,
   invitationFeature,
   accountFeature,

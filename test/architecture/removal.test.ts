@@ -21,6 +21,7 @@ const slices: Readonly<Record<string, Slice>> = {
   activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
   'api-description': { words: /features\/api-description|openapi\.json/, max: maxFiles },
+  'security-txt': { words: /security-txt|security_contact/, max: maxFiles },
   'audit-seal': { words: /audit-seal|event_?-?(seal|key|head)|audit-head/i, max: maxFiles },
   'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
   // Its cookie is checked wherever sessions and remembered browsers are read.

@@ -1556,6 +1556,22 @@ export interface paths {
             };
         };
     };
+    "/.well-known/security.txt": {
+        /**
+         * Where to report a vulnerability
+         * @description The contact in `app.security_contact` (RFC 9116). 404 without one.
+         */
+        get: {
+            responses: {
+                /** @description The file. */
+                200: {
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+    };
     "/two-factor-challenge": {
         /**
          * Complete a sign-in with its second factor

@@ -43,6 +43,15 @@ export const serverSections = {
       description:
         'Encrypts and signs cookies, tokens and stored keys: at least 32 random bytes (openssl rand -base64 32), or a list. The first secret encrypts and signs; all of them decrypt and verify. To replace a secret, put the new one first. If it is not set, svc creates one beside the database in development, and does not start in production.',
     }),
+    security_contact: nullable(
+      text({
+        pattern: '^(https://|mailto:|tel:)[\\x21-\\x7E]+$',
+        expected: 'an https, mailto or tel URI',
+        example: 'mailto:security@example.com',
+        description:
+          'Where to report a vulnerability, for /.well-known/security.txt (RFC 9116). By default svc does not serve the file.',
+      }),
+    ),
     environment: nullable(
       choice(['development', 'production'], {
         reload: 'restart',

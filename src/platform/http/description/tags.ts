@@ -18,7 +18,7 @@ export const tags = [
     description: 'Manage users, credentials and keys, and read the audit trail. For administrators.',
   },
   { name: 'Guard', description: 'Decides about requests to the services behind the same proxy.' },
-  { name: 'Health', description: 'Checks for load balancers, and this description.' },
+  { name: 'Health', description: 'Checks for load balancers, the contact for vulnerabilities, and this description.' },
   { name: 'Samples', description: 'Sample routes that show the guard. `samples: false` removes them.' },
   { name: 'Test page', description: 'A page that tries the guard in development.' },
 ]

@@ -1,0 +1,5 @@
+import type { Feature } from '../../contract/feature.ts'
+
+export const securityTxtFeature = {
+  routes: [() => import('./routes.ts')],
+} satisfies Feature
