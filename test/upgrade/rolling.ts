@@ -1,6 +1,6 @@
-// npm run check:upgrade -- <version>: upgrades a server from an earlier version in Git to this one, as a cluster does, on
-// PostgreSQL. It installs the packages of the earlier version, so it is not part of `npm test`.
-import { execFileSync, spawn } from 'node:child_process'
+// npm run check:upgrade [-- <version>]: upgrades a server from an earlier version in Git, by default the latest release, to this
+// one, as a cluster does, on PostgreSQL. It installs the packages of the earlier version, so it is not part of `npm test`.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -15,12 +15,21 @@ import { until } from '../support/until.ts'
 
 t.setTimeout(900_000)
 
-const [version] = process.argv.slice(2)
 const root = resolve(import.meta.dirname, '../..')
+const [version = latestRelease()] = process.argv.slice(2)
 const email = 'ada@example.com'
 const { password } = registration(email)
 const [clientId, clientSecret] = ['robot', randomBytes(24).toString('base64url')]
 const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
+
+/** The tag of the latest release before this commit. */
+function latestRelease(): string {
+  const args = ['describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*', 'HEAD^']
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  if (status === 0) return stdout.trim()
+  process.stderr.write('No release precedes this commit. Name a commit: npm run check:upgrade -- <commit>\n')
+  process.exit(2)
+}
 
 interface Server {
   port: number
@@ -31,7 +40,7 @@ interface Server {
 /** Unpacks a version from Git, and returns a function that starts it. */
 function unpack(t: Test, env: Record<string, string>): () => Promise<Server> {
   const folder = temporaryDirectory(t)
-  const archive = execFileSync('git', ['archive', version ?? ''], { cwd: root, maxBuffer: 2 ** 30 })
+  const archive = execFileSync('git', ['archive', version], { cwd: root, maxBuffer: 2 ** 30 })
   execFileSync('tar', ['-x', '-C', folder], { input: archive })
   execFileSync('node', ['.dev/prepare.mjs'], { cwd: folder, stdio: 'ignore' })
   return async () => {

@@ -1,4 +1,4 @@
-// Finds the breaking changes between two API descriptions, as docs/versioning.md defines them.
+// Finds the breaking changes between what is public in two versions, as docs/versioning.md defines them.
 
 /** Methods of a path, without its shared parts. */
 const methods = ['get', 'post', 'put', 'patch', 'delete']
@@ -18,8 +18,20 @@ const limits = {
   format: (before, after) => after !== before,
 }
 
-/** Returns a sentence for each breaking change. Each begins with its operation. */
+/** Returns a sentence for each breaking change. */
 export function breakingChanges(before, after) {
+  return [
+    ...apiChanges(before.api, after.api),
+    ...inputChanges(before.configuration, after.configuration, 'configuration'),
+    ...commandChanges(before.commands, after.commands),
+    ...without(before.events, new Set(after.events)).map((name) => `event ${name}: removed`),
+    ...answerChanges(before.webhooks, after.webhooks, 'webhook message'),
+    ...metricChanges(before.metrics, after.metrics),
+  ]
+}
+
+/** Changes of the API. Each sentence begins with its operation. */
+function apiChanges(before, after) {
   const found = []
   for (const [path, operations] of Object.entries(before.paths)) {
     for (const method of methods.filter((name) => operations[name])) {
@@ -34,6 +46,41 @@ export function breakingChanges(before, after) {
   }
   return found
 }
+
+const inputChanges = (before, after, place) =>
+  requestChanges(resolved(before, before), resolved(after, after), place).filter(isFirst)
+
+function commandChanges(before, after) {
+  return Object.entries(before).flatMap(([name, { arguments: words, options, aliases }]) => {
+    const now = after[name]
+    const place = `command ${name}`
+    if (!now) return [`${place}: removed`]
+    const changedOptions = Object.entries(options).flatMap(([option, kind]) => {
+      if (!now.options[option]) return [`${place}: --${option} removed`]
+      return now.options[option] === kind ? [] : [`${place}: --${option} is now a ${now.options[option]}`]
+    })
+    const required = now.arguments.filter((word) => !word.startsWith('[') && !words.includes(word))
+    return [
+      ...changedOptions,
+      ...without(aliases, new Set(now.aliases)).map((alias) => `${place}: the alias ${alias} removed`),
+      ...(now.arguments.length < words.length ? [`${place}: an argument removed`] : []),
+      ...required.map((word) => `${place}: <${word}> is required`),
+    ]
+  })
+}
+
+function metricChanges(before, after) {
+  return Object.entries(before).flatMap(([name, { type, labels }]) => {
+    const now = after[name]
+    if (!now) return [`metric ${name}: removed`]
+    return [
+      ...(now.type === type ? [] : [`metric ${name}: is now a ${now.type}`]),
+      ...without(labels, new Set(now.labels)).map((label) => `metric ${name}: the label ${label} removed`),
+    ]
+  })
+}
+
+const isFirst = (change, at, all) => all.indexOf(change) === at
 
 function operationChanges(old, now, documents) {
   const before = resolved(old, documents.before)
@@ -92,7 +139,7 @@ function bodyChanges(before, after) {
         ? requestChanges(schema, after.content[type].schema ?? {}, 'request')
         : [`request ${type} removed`],
     ),
-  ].filter((change, at, all) => all.indexOf(change) === at)
+  ].filter(isFirst)
 }
 
 function responseChanges(before, after) {

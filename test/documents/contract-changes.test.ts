@@ -3,9 +3,15 @@ import t from 'tap'
 
 type Json = Record<string, unknown>
 
-const { breakingChanges }: { breakingChanges(before: object, after: object): string[] } = await import(
-  String(new URL('../../.dev/api-changes.mjs', import.meta.url))
+const { breakingChanges: changesOf }: { breakingChanges(before: object, after: object): string[] } = await import(
+  String(new URL('../../.dev/contract-changes.mjs', import.meta.url))
 )
+
+const nothing = { api: { paths: {} }, configuration: {}, commands: {}, events: [], webhooks: {}, metrics: {} }
+
+/** Compares two versions that differ in some parts only. */
+const partChanges = (before: object, after: object) => changesOf({ ...nothing, ...before }, { ...nothing, ...after })
+const breakingChanges = (before: object, after: object) => partChanges({ api: before }, { api: after })
 
 const named = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
 
@@ -161,4 +167,51 @@ t.test('accepts additions and looser rules', async (t) => {
   const after = { ...more, paths: { ...more.paths, '/others': { get: { responses: {} } } } }
   t.same(breakingChanges(before, after), [])
   t.same(breakingChanges(before, before), [])
+})
+
+t.test('finds breaking changes of the configuration, commands, events, webhooks and metrics', async (t) => {
+  const key = { type: 'string', enum: ['a', 'b'] }
+  const configuration = { type: 'object', properties: { section: { type: 'object', properties: { key } } } }
+  const command = { arguments: ['id', '[name]'], options: { force: 'flag', role: 'value' }, aliases: ['old'] }
+  const message = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] }
+  const metric = { type: 'counter', labels: ['route', 'status'] }
+  const before = {
+    configuration,
+    commands: { add: command },
+    events: ['login'],
+    webhooks: message,
+    metrics: { m: metric },
+  }
+  const withKey = (section: object) => ({ configuration: { ...configuration, properties: { section } } })
+  const withCommand = (more: object) => ({ commands: { add: { ...command, ...more } } })
+  const cases: [string, object][] = [
+    ['configuration.section.key removed', withKey({ type: 'object', properties: {} })],
+    [
+      'configuration.section.key no longer accepts "b"',
+      withKey({ type: 'object', properties: { key: { type: 'string', enum: ['a'] } } }),
+    ],
+    ['configuration.section.key is required', withKey({ type: 'object', properties: { key }, required: ['key'] })],
+    ['command add: removed', { commands: {} }],
+    ['command add: --role removed', withCommand({ options: { force: 'flag' } })],
+    ['command add: --force is now a value', withCommand({ options: { force: 'value', role: 'value' } })],
+    ['command add: the alias old removed', withCommand({ aliases: [] })],
+    ['command add: an argument removed', withCommand({ arguments: ['id'] })],
+    ['command add: <role> is required', withCommand({ arguments: ['id', 'role'] })],
+    ['event login: removed', { events: [] }],
+    ['webhook message.id removed', { webhooks: { ...message, properties: {} } }],
+    ['metric m: removed', { metrics: {} }],
+    ['metric m: is now a gauge', { metrics: { m: { ...metric, type: 'gauge' } } }],
+    ['metric m: the label status removed', { metrics: { m: { ...metric, labels: ['route'] } } }],
+  ]
+  for (const [change, after] of cases) t.same(partChanges(before, { ...before, ...after }), [change], change)
+  const more = {
+    ...withKey({ type: 'object', properties: { key: { type: 'string', enum: ['a', 'b', 'c'] }, other: {} } }),
+    commands: {
+      ...before.commands,
+      add: { ...command, arguments: ['id', '[name]', '[x]'], options: { ...command.options, x: 'flag' } },
+    },
+    events: ['login', 'logout'],
+    metrics: { m: { ...metric, labels: ['route', 'status', 'method'] }, n: metric },
+  }
+  t.same(partChanges(before, { ...before, ...more }), [], 'additions')
 })
