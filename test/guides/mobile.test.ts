@@ -10,7 +10,9 @@ import { Authenticator } from '../support/authenticator.ts'
 import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
 import { blocks, hasMobileRuntimes, type MobileTools, mobileTools } from './mobile/tools.ts'
 
-const guide = readFileSync(resolve(import.meta.dirname, '../../docs/guides/mobile.md'), 'utf8')
+const guide = ['mobile.md', 'mobile-bound-tokens.md']
+  .map((name) => readFileSync(resolve(import.meta.dirname, '../../docs/guides', name), 'utf8'))
+  .join('\n')
 
 const run = promisify(execFile)
 

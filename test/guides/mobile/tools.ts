@@ -1,5 +1,5 @@
 // lane: all
-// Part of npm run guides:tools: compiles the Kotlin code of docs/guides/mobile.md against the libraries of Android, and
+// Part of npm run guides:tools: compiles the Kotlin code of the guides for mobile apps against the libraries of Android, and
 // installs a parser for its Swift code, into a cache in the home directory.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,20 +8,24 @@ import { buildInto, runTool, toolFolder } from '../../support/tool-cache.ts'
 
 const own = (name: string): string => join(import.meta.dirname, name)
 
-const guide = resolve(import.meta.dirname, '../../../docs/guides/mobile.md')
+const guides = ['mobile.md', 'mobile-bound-tokens.md'].map((name) =>
+  resolve(import.meta.dirname, '../../../docs/guides', name),
+)
 
-/** The code blocks of the guide in one language. */
+/** The code blocks of the guides in one language. */
 export const blocks = (language: string): string[] =>
-  [...readFileSync(guide, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(
-    ([, code = '']) => code,
-  )
+  guides
+    .flatMap((file) => [
+      ...readFileSync(file, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')),
+    ])
+    .map(([, code = '']) => code)
 
 const java = ['Bundle', 'Context', 'Activity'].map((name) => own(`android/${name}.java`))
 /** Classes that the old libraries of Android on Maven Central do not have. */
 const keystore = ['KeyGenParameterSpec', 'KeyProperties'].map((name) => own(`android/${name}.java`))
 const kotlin = ['Platform.kt', 'Main.kt'].map(own)
 const folder = toolFolder('mobile-guide', [
-  guide,
+  ...guides,
   import.meta.filename,
   own('pom.xml'),
   ...java,
