@@ -4,15 +4,15 @@ import module, { syncBuiltinESMExports } from 'node:module'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 
-/** What happens to a statement that waits at the gate. */
+/** What happens to a statement or a call that waits at the gate. */
 export type Fate = 'pass' | 'lost' | 'unanswered'
 
-/** A statement or a pause of an operation that waits until the scheduler lets it pass. */
+/** A statement, a call or a pause of an operation that waits until the scheduler lets it pass. */
 export interface Waiting {
   operation: number
   /** Position among those of the operation. */
   position: number
-  /** First words of the statement. */
+  /** First words of the statement, or a name. */
   label: string
   release(fate: Fate): void
 }
@@ -78,6 +78,18 @@ export class Gate {
   /** Runs an operation, whose statements stop at the gate while it is closed. */
   run<Result>(id: number, work: () => Promise<Result>): Promise<Result> {
     return this.#operations.run({ id, entered: 0 }, work)
+  }
+
+  /** Stops a call to another service at the gate, in the same way as a statement. */
+  async call<Result>(label: string, work: () => Result): Promise<Result> {
+    const operation = this.#operations.getStore()
+    if (!operation) return work()
+    operation.entered++
+    const fate = await this.#enter(operation, label)
+    if (fate === 'lost') throw broken()
+    const result = work()
+    if (fate === 'unanswered') throw broken()
+    return result
   }
 
   /** Lets the scheduler wait for a statement that does not stop at the gate. */

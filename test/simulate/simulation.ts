@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { hour } from '../support/clock.ts'
+import { accessOperations } from './access-operations.ts'
 import { type Fate, Gate } from './gate.ts'
-import { operations } from './operations.ts'
+import { operations as credentialOperations } from './operations.ts'
 import { Random } from './random.ts'
 import { limits, startReplicas } from './replicas.ts'
 import { createWorld, type World } from './world.ts'
@@ -18,6 +20,9 @@ export interface Outcome {
   /** What happened, one line for each step; the same for the same plan. */
   trace: string[]
 }
+
+/** The operations to choose from. */
+const operations = [...credentialOperations, ...accessOperations]
 
 /** Maximum number of operations at once. */
 const parallel = 6
@@ -89,12 +94,31 @@ async function checkEnd(world: World): Promise<void> {
       if (within.length > limits.login) world.violated(`${within.length} failed sign-ins within a minute: ${key}`)
     }
   const [app] = world.replicas.apps
+  await checkMail(world)
   for (const [type, { acknowledged, unknown }] of world.changes) {
     const count = (await app?.database.prisma.event.count({ where: { type } })) ?? 0
     if (count < acknowledged || count > acknowledged + unknown)
       world.violated(`${count} events ${type} for ${acknowledged} changes, and ${unknown} without an answer`)
   }
 }
+
+/** Checks that the mail server accepted the notice of every acknowledged change. svc repeats what failed for a day. */
+async function checkMail({ replicas, changes, violations }: World): Promise<void> {
+  for (let attempt = 0; attempt < 12; attempt++) {
+    for (const app of replicas.apps) await app.outbox.deliverDue()
+    replicas.clock.advance(2 * hour)
+  }
+  for (const [type, subject] of notices) {
+    const sent = replicas.sent.filter((one) => one === subject).length
+    const { acknowledged = 0 } = changes.get(type) ?? {}
+    if (sent < acknowledged) violations.push(`${sent} mails "${subject}" for ${acknowledged} changes`)
+  }
+}
+
+const notices = [
+  ['password_changed', 'Your password was changed'],
+  ['password_reset', 'Your password was reset'],
+] as const
 
 /** Errors of svc that are not about the broken connections. */
 const crashes = (lines: readonly string[]): string[] =>

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify'
+import { passwordFingerprint } from '../../src/auth/access/password-fingerprint.ts'
 import { createToken } from '../../src/auth/tokens/store.ts'
 import { createUser } from '../../src/identity/users.ts'
 import { hashPassword } from '../../src/platform/crypto/password.ts'
 import { Browser } from '../support/browser.ts'
-import type { Random } from './random.ts'
+import { Fact } from './fact.ts'
+import { Random } from './random.ts'
 import type { Replicas } from './replicas.ts'
 
 /** When something happened: the number of the scheduler's step. Null: not yet. */
@@ -45,6 +47,8 @@ export interface Account {
   disabled: boolean
   isDisabledUnknown: boolean
   resets: Reset[]
+  /** Whether the user is in the group of the guard's rule. */
+  isMember: Fact<boolean>
   /** Counts the beginnings and the ends of requests that end credentials of the account. */
   endings: number
   /** Number of such requests that svc has not answered. */
@@ -57,6 +61,10 @@ export class World {
   readonly accounts: Account[] = []
   readonly sessions: Session[] = []
   readonly tokens: Token[] = []
+  /** The user who signs in with linked accounts alone. */
+  readonly linked: { id: number; browsers: Browser[] } = { id: 0, browsers: [] }
+  /** Whether the guard's rule is for its group alone, by replica. */
+  readonly staffOnly: readonly Fact<boolean>[]
   readonly adminToken: string
   /** Acknowledged changes by the type of their event, and those that svc may or may not have made. */
   readonly changes = new Map<string, { acknowledged: number; unknown: number }>()
@@ -72,6 +80,7 @@ export class World {
   constructor(replicas: Replicas, adminToken: string, trace: string[]) {
     this.trace = trace
     this.replicas = replicas
+    this.staffOnly = replicas.apps.map(() => new Fact(true))
     this.adminToken = adminToken
   }
 
@@ -149,7 +158,30 @@ export async function createWorld(replicas: Replicas, trace: string[]): Promise<
   for (const email of ['ada@example.com', 'bob@example.com', 'eve@example.com']) {
     const { id } = await create(email, 'user')
     const state = { isPasswordUnknown: false, disabled: false, isDisabledUnknown: false, endings: 0, pending: 0 }
-    world.accounts.push({ id, email, password: 'correct horse', ...state, resets: [] })
+    const isMember = new Fact(false)
+    world.accounts.push({ id, email, password: 'correct horse', ...state, resets: [], isMember })
   }
+  const { id } = await create('sam@example.com', 'user')
+  world.linked.id = id
+  for (const provider of ['github', 'gitlab']) await link(app, id, provider)
+  const random = new Random(0)
+  for (let count = 0; count < 2; count++) {
+    const browser = world.browser(random)
+    const answer = await browser.signIn('sam@example.com', 'correct horse', { remember: true })
+    if (answer.statusCode !== 200) throw new Error(answer.body)
+    world.linked.browsers.push(browser)
+  }
+  // From here on without a password. The sessions stay.
+  const data = { passwordFingerprint: passwordFingerprint(null) }
+  await database.prisma.user.update({ where: { id }, data: { password: null } })
+  await database.prisma.session.updateMany({ where: { userId: id }, data })
+  await database.prisma.rememberToken.updateMany({ where: { userId: id }, data })
   return world
+}
+
+/** Links an account of a provider to a user. */
+export async function link({ database, clock }: FastifyInstance, id: number, provider: string): Promise<void> {
+  const createdAt = new Date(clock.now())
+  const facts = { provider, providerId: `${id}`, createdAt, updatedAt: createdAt }
+  await database.prisma.socialAccount.create({ data: { userId: BigInt(id), ...facts } })
 }
