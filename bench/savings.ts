@@ -56,22 +56,26 @@ type Operation = keyof typeof operations
 
 const writing = ['refresh', 'code-flow'] as const
 
-/** The operations that a shortcut is for, and its file. */
-const uses: Record<Shortcut, { operations: readonly Operation[]; file: string }> = {
-  introspection: { operations: ['introspection'], file: 'client-secret.ts' },
-  'user-info': { operations: ['userinfo'], file: 'user-info.ts' },
-  'client-credentials': { operations: ['client-credentials'], file: 'client-credentials.ts' },
-  'user-tokens': { operations: writing, file: 'user-tokens.ts' },
-  'joint-writes': { operations: writing, file: 'joint-writes.ts' },
-  'deferred-writes': { operations: writing, file: 'deferred-writes.ts' },
-  'write-batches': { operations: writing, file: 'write-batch.ts' },
-  'known-expiries': { operations: writing, file: 'known-expiries.ts' },
+/** The operations that a shortcut is for, and its files. */
+const uses: Record<Shortcut, { operations: readonly Operation[]; files: readonly string[] }> = {
+  introspection: { operations: ['introspection'], files: ['client-secret.ts'] },
+  'user-info': { operations: ['userinfo'], files: ['user-info.ts'] },
+  'client-credentials': { operations: ['client-credentials'], files: ['client-credentials.ts'] },
+  'user-tokens': { operations: writing, files: ['user-tokens.ts', 'exchangeable.ts'] },
+  'joint-writes': { operations: writing, files: ['joint-writes.ts'] },
+  'deferred-writes': { operations: ['code-flow'], files: ['deferred-writes.ts'] },
+  'write-batches': { operations: writing, files: ['write-batch.ts'] },
+  'known-expiries': { operations: ['code-flow'], files: ['known-expiries.ts'] },
 }
 
 const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
 
-const linesOf = (file: string): number =>
-  readFileSync(join(root, 'src/features/oauth/protocol/shortcuts', file), 'utf8').split('\n').length - 1
+const linesOf = (files: readonly string[]): number =>
+  files
+    .map(
+      (file) => readFileSync(join(root, 'src/features/oauth/protocol/shortcuts', file), 'utf8').split('\n').length - 1,
+    )
+    .reduce((sum, lines) => sum + lines)
 
 /** The processor time of each operation in svc and PostgreSQL, with and without a shortcut in turns. */
 async function measureShortcut(shortcut: Shortcut): Promise<ShortcutSaving[]> {
@@ -86,10 +90,10 @@ async function measureShortcut(shortcut: Shortcut): Promise<ShortcutSaving[]> {
     await bench.startSvc(url, oauthSettings('ES256'), { dist }),
   ]
   const found: ShortcutSaving[] = []
-  const { operations, file } = uses[shortcut]
+  const { operations, files } = uses[shortcut]
   for (const operation of operations) {
     const [taken = 0, without = 0] = await measureInTurns(servers, operation)
-    found.push({ shortcut, operation, lines: linesOf(file), with: rounded(taken, 0), without: rounded(without, 0) })
+    found.push({ shortcut, operation, lines: linesOf(files), with: rounded(taken, 0), without: rounded(without, 0) })
     process.stderr.write(`${shortcut}, ${operation}: ${Math.round(taken)} and ${Math.round(without)} µs\n`)
   }
   for (const server of servers) await server.stop()

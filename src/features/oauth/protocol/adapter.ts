@@ -12,7 +12,7 @@ import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting
 import type { PendingLimits } from './pending-limits.ts'
 import { ofGrant, recordOf } from './record-of.ts'
 import { noteCause } from './refusal-causes.ts'
-import { deferGrant, takeDeferredGrant } from './shortcuts/deferred-writes.ts'
+import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './shortcuts/deferred-writes.ts'
 import { knownExpiry, lastsUntil, noteExpiry } from './shortcuts/known-expiries.ts'
 
 /** Dependencies that the adapters of all models share. */
@@ -74,12 +74,31 @@ export class RecordAdapter implements Adapter {
     const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
     const record = recordOf({ kind: this.#kind, id }, payload, end, seal)
     // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
-    if (this.#kind === 'RefreshToken') await store.insert(record)
+    if (this.#kind === 'RefreshToken') await this.#saveRefreshToken(record, payload)
     else if (grant && isCode) {
       if (!(await store.insertGranted(grant.owner, grant.record, record))) throw sessionEnded()
     } else if (this.#redis) await this.#redis.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
+  }
+
+  /**
+   * Saves a refresh token, and in the same statement marks the code or its predecessor as used, so that a failure between both
+   * does not use up what the client has.
+   */
+  async #saveRefreshToken(record: NewRecord, { clientId, grantId = '' }: AdapterPayload): Promise<void> {
+    const { store, clock, registry } = this.#parts
+    const now = clock.now()
+    const used = takeDeferredUse()
+    if (!used) return void (await store.insert(record))
+    if (used.kind === 'RefreshToken') return store.rotate(used.id, now, record)
+    const grant = {
+      id: recordId('Grant', grantId),
+      until: (record.expiresAt ?? now) + registry.maxAccessTtl(clientId),
+    }
+    const saved = await store.exchange(used.id, now, record, grant)
+    if (!saved) throw usedAlready()
+    if (saved.isExtended) noteExpiry(grant.id, grant.until)
   }
 
   /** Saves a session or grant. One that was read from a row updates that row, and fails if the row was deleted meanwhile. */
@@ -198,6 +217,8 @@ export class RecordAdapter implements Adapter {
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
     const key = recordId(this.#kind, id)
+    // The library saves the refresh token next, which writes the use as well.
+    if (!this.#redis && ofGrant.has(this.#kind) && deferUse({ kind: this.#kind, id: key })) return
     const isUsed = await (this.#redis ?? store).consume(key, clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return
     // The library checks before it consumes, so the second of two concurrent requests is rejected here.

@@ -1,4 +1,4 @@
-import Provider from 'oidc-provider'
+import Provider, { type Client } from 'oidc-provider'
 import type { NewRecord, Owner } from '../../records/records.ts'
 import { takes } from './shortcuts.ts'
 
@@ -8,11 +8,22 @@ interface DeferredGrant {
   record: NewRecord
 }
 
-/** Grants that requests have deferred to the insertion of their code, so that one statement makes both. */
+/** The use of a code or refresh token, to be written together with the refresh token that replaces it. */
+interface DeferredUse {
+  kind: string
+  /** Key of the record. */
+  id: string
+}
+
+/** Writes that requests have deferred to their next write, so that one statement makes both. */
 const grants = new WeakMap<object, DeferredGrant>()
+const uses = new WeakMap<object, DeferredUse>()
 
 /** Routes that can issue a code. */
 const issuing = new Set(['authorization', 'resume'])
+
+/** Whether a client gets a refresh token for a code. */
+const mayRefresh = (client: Client): boolean => client.grantTypeAllowed('refresh_token')
 
 /** Defers the insertion of a grant until its code is inserted; false if this request issues no code. */
 export function deferGrant(grant: DeferredGrant): boolean {
@@ -23,9 +34,26 @@ export function deferGrant(grant: DeferredGrant): boolean {
 }
 
 /** Returns the deferred grant of this request and clears it. The caller must insert it. */
-export function takeDeferredGrant(): DeferredGrant | null {
+export const takeDeferredGrant = (): DeferredGrant | null => take(grants)
+
+/**
+ * Defers the use of a code or refresh token until the refresh token that replaces it is inserted; false if this request
+ * issues none. The request makes no other write before that.
+ */
+export function deferUse(use: DeferredUse): boolean {
   const { ctx } = Provider
-  const found = ctx && grants.get(ctx)
-  if (ctx) grants.delete(ctx)
+  if (!takes('deferred-writes') || ctx?.oidc.route !== 'token' || !ctx.oidc.client || !mayRefresh(ctx.oidc.client))
+    return false
+  uses.set(ctx, use)
+  return true
+}
+
+/** Returns the deferred use of this request and clears it. The caller must write it. */
+export const takeDeferredUse = (): DeferredUse | null => take(uses)
+
+function take<Deferred>(all: WeakMap<object, Deferred>): Deferred | null {
+  const { ctx } = Provider
+  const found = ctx && all.get(ctx)
+  if (ctx) all.delete(ctx)
   return found ?? null
 }

@@ -31,6 +31,11 @@ interface UserTokenParts extends SecretParts, ExchangeableParts {
   sign(claims: JWTPayload, algorithm: Algorithm, typ?: string | null): Promise<string>
 }
 
+/** What a write did: whether it extended the grant. */
+interface Saved {
+  isExtended: boolean
+}
+
 /** Tokens of a response, and their scopes (RFC 6749 section 5.1). */
 interface Issued {
   access_token: string
@@ -41,6 +46,7 @@ interface Issued {
   token_type: 'Bearer'
 }
 
+const lasting: Saved = { isExtended: false }
 const authentication = ['client_id', 'client_secret']
 const refresh = { grant: 'refresh_token', fields: [...authentication, 'refresh_token'] } as const
 const code = {
@@ -88,7 +94,7 @@ export class UserTokens {
     const { store, clock } = this.#parts
     const save = async () => {
       await store.rotate(row.id, clock.now(), record)
-      return true
+      return lasting
     }
     return this.#issue(found, client, { refreshToken: next, record, save })
   }
@@ -101,14 +107,11 @@ export class UserTokens {
     const { store, clock } = this.#parts
     const { id } = found.row
     if (!client.grants.includes(refresh.grant))
-      return this.#issue(found, client, { save: () => store.consume(id, clock.now()) })
+      return this.#issue(found, client, { save: async () => ((await store.consume(id, clock.now())) ? lasting : null) })
     const refreshToken = randomId()
     const record = this.#refreshTokenOf(refreshToken, found, { gty: code.grant, rotations: 0 })
     const until = this.#untilOf(record, client)
-    const save = async () => {
-      const saved = await store.exchange(id, clock.now(), record, { id: found.grant.id, until })
-      return saved !== null
-    }
+    const save = () => store.exchange(id, clock.now(), record, { id: found.grant.id, until })
     return this.#issue(found, client, { refreshToken, record, save })
   }
 
@@ -130,18 +133,18 @@ export class UserTokens {
   async #issue(
     found: Exchangeable,
     client: RegisteredClient,
-    given: { refreshToken?: string; record?: NewRecord; save(): Promise<boolean> },
+    given: { refreshToken?: string; record?: NewRecord; save(): Promise<Saved | null> },
   ): Promise<Issued | null> {
     const { refreshToken, record, save } = given
     // The library repeats a write that failed, and returns the error.
-    const saved = save().catch(() => false)
-    const [isSaved, access_token, id_token] = await Promise.all([
-      saved,
+    const saving = save().catch(() => null)
+    const [saved, access_token, id_token] = await Promise.all([
+      saving,
       this.#accessToken(found, client),
       this.#idToken(found, client),
     ])
-    if (!isSaved) return null
-    if (record) await this.#extend(found, this.#untilOf(record, client))
+    if (!saved) return null
+    if (record) await this.#extend(found, this.#untilOf(record, client), saved)
     return {
       access_token,
       expires_in: secondsOf(found.target.ttl),
@@ -157,9 +160,9 @@ export class UserTokens {
     return (expiresAt ?? 0) + this.#parts.registry.maxAccessTtl(client_id)
   }
 
-  async #extend({ source, grant, session }: Exchangeable, until: number): Promise<void> {
+  async #extend({ source, grant, session }: Exchangeable, until: number, { isExtended }: Saved): Promise<void> {
     const { store } = this.#parts
-    if ((grant.expiresAt ?? 0) < until) await store.extendGrant(grant.id, until)
+    if (!isExtended && (grant.expiresAt ?? 0) < until) await store.extendGrant(grant.id, until)
     const { expiresWithSession, sessionUid } = source
     if (expiresWithSession && sessionUid && (session?.expiresAt ?? 0) < until)
       await store.extendSession(recordId('uid', sessionUid), until)
