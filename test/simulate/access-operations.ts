@@ -72,15 +72,11 @@ const unlink: Operation = {
   name: 'unlink accounts of a user without a password, twice at once',
   async run(world, random) {
     const { id, browsers } = world.linked
-    const [app] = world.replicas.apps
-    if (!app) return
-    const now = world.now
+    const now = `to_timestamp(${world.now / 1000}) AT TIME ZONE 'UTC'`
     // This user is always there, so that the sessions do not expire.
     await world.replicas.asked(`UPDATE sessions SET last_seen_at = ${now}, created_at = ${now} WHERE user_id = ${id}`)
-    const links = await app.database.prisma.socialAccount.findMany({
-      where: { userId: BigInt(id) },
-      orderBy: { id: 'asc' },
-    })
+    const text = `SELECT id, provider FROM social_accounts WHERE user_id = ${id} ORDER BY id`
+    const links = await world.replicas.asked(text)
     const areSame = random.chance(0.2)
     const attempt = async (index: number) => {
       const chosen = links[areSame ? 0 : index % links.length]
@@ -93,7 +89,7 @@ const unlink: Operation = {
     const [row] = await world.replicas.asked(`SELECT count(*)::int AS count FROM social_accounts WHERE user_id = ${id}`)
     if (row?.count === 0) world.violated('a user without a password has no linked account left')
     const missing = ['github', 'gitlab'].filter((provider) => !links.some((each) => each.provider === provider))
-    for (const provider of missing) await link(app, id, provider).catch(() => undefined)
+    for (const provider of missing) await link(world.replicas, id, provider)
   },
 }
 

@@ -43,6 +43,30 @@ const faults: readonly Fault[] = [
     from: 'if (block) return refuse(block)',
     to: 'if (block) return refuse(block)\n    await takeBack(this.#counters, undone)',
   },
+  {
+    name: 'two concurrent requests each unlink an account, and the user has no way in',
+    file: 'src/identity/ways-in.ts',
+    from: 'await lockUser(database, tx, userId)',
+    to: '',
+  },
+  {
+    name: 'a user who leaves a group keeps it in what the guard reads',
+    file: 'src/identity/groups.ts',
+    from: 'await refreshGroups(tx, origin, userId, before)\n  return before.filter',
+    to: 'return before.filter',
+  },
+  {
+    name: 'a reload does not change the rules of the guard',
+    file: 'src/features/forward-auth/rules.ts',
+    from: 'let found = compiled.get(rules)',
+    to: 'let found = Reflect.get(compiled, "first")\n  queueMicrotask(() => Reflect.set(compiled, "first", found))',
+  },
+  {
+    name: 'a mail that the server did not take is not sent again',
+    file: 'src/platform/mail/mail.ts',
+    from: 'else if (!signal.aborted) this.#server.failed(error)\n      throw error',
+    to: 'return',
+  },
 ]
 
 const root = resolve(import.meta.dirname, '../..')

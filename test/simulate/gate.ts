@@ -39,7 +39,7 @@ const broken = (): Error => Object.assign(new Error('Connection terminated unexp
  */
 export class Gate {
   readonly waiting: Waiting[] = []
-  /** The connection that asks for locks. */
+  /** The connection of the simulation itself, whose statements always pass. */
   monitor: pg.Client | null = null
   readonly #operations = new AsyncLocalStorage<Operation>()
   /** Process ids of the connections whose statements PostgreSQL is running. */
@@ -53,11 +53,12 @@ export class Gate {
     const { query } = pg.Client.prototype as unknown as { query: Query }
     const gate = this
     const stopped: Query = function (...args) {
+      if (this === gate.monitor) return query.apply(this, args)
       const operation = gate.#operations.getStore()
       if (operation) return gate.#stop(this, query, args, operation)
       const result = query.apply(this, args)
       // Jobs use connections for which operations may wait.
-      if (this !== gate.monitor && result instanceof Promise) gate.watch(result)
+      if (result instanceof Promise) gate.watch(result)
       return result
     }
     Object.assign(pg.Client.prototype, { query: stopped })

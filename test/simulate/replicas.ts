@@ -17,7 +17,7 @@ export const wiki = { host: 'wiki.example', group: 'staff' }
 
 const ruled = (more: object) => ({ ...settings, guard: { rules: [{ hosts: [wiki.host], ...more }] } })
 
-const provider = { client_id: 'svc', client_secret: 'a-secret-of-the-provider' }
+const provider = () => ({ client_id: 'svc', client_secret: 'a-secret-of-the-provider' })
 
 const settings = {
   app: { environment: 'development' },
@@ -27,7 +27,7 @@ const settings = {
   mail: { url: 'smtp://localhost:1' },
   server: { trust_proxy: ['127.0.0.1'] },
   groups: { names: { [wiki.group]: 'Everyone who works here' } },
-  social: { github: provider, gitlab: provider },
+  social: { github: provider(), gitlab: provider() },
   passwords: { confirm_timeout: '3650d' },
 }
 
@@ -58,6 +58,8 @@ export async function startReplicas(gate: Gate): Promise<Replicas> {
   const errors: string[] = []
   const logger = createLogger('error', { write: (line: string) => void errors.push(line) })
   const monitor = new pg.Client({ connectionString: own.url })
+  // The server may stop first, after an error of the simulation itself.
+  monitor.on('error', () => undefined)
   await monitor.connect()
   gate.monitor = monitor
   const configured = (rule: object) => testConfig(ruled(rule), { DATABASE_URL: own.url })
@@ -87,7 +89,7 @@ export async function startReplicas(gate: Gate): Promise<Replicas> {
   return {
     apps: replicas.map(({ app }) => app),
     ...{ clock, mails, sent, errors, staffOnly, everyone },
-    asked: async (text) => (await monitor.query(text)).rows,
+    asked: gate.counted(async (text: string) => (await monitor.query(text)).rows),
     async lockedPids() {
       // At the end of a transaction PostgreSQL grants its locks to others before it answers.
       const text = 'SELECT pid FROM pg_locks WHERE NOT granted'

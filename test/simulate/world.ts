@@ -163,13 +163,14 @@ export async function createWorld(replicas: Replicas, trace: string[]): Promise<
   }
   const { id } = await create('sam@example.com', 'user')
   world.linked.id = id
-  for (const provider of ['github', 'gitlab']) await link(app, id, provider)
+  for (const provider of ['github', 'gitlab']) await link(replicas, id, provider)
   const random = new Random(0)
   for (let count = 0; count < 2; count++) {
     const browser = world.browser(random)
     const answer = await browser.signIn('sam@example.com', 'correct horse', { remember: true })
     if (answer.statusCode !== 200) throw new Error(answer.body)
     world.linked.browsers.push(browser)
+    world.changed('login', true)
   }
   // From here on without a password. The sessions stay.
   const data = { passwordFingerprint: passwordFingerprint(null) }
@@ -179,9 +180,9 @@ export async function createWorld(replicas: Replicas, trace: string[]): Promise<
   return world
 }
 
-/** Links an account of a provider to a user. */
-export async function link({ database, clock }: FastifyInstance, id: number, provider: string): Promise<void> {
-  const createdAt = new Date(clock.now())
-  const facts = { provider, providerId: `${id}`, createdAt, updatedAt: createdAt }
-  await database.prisma.socialAccount.create({ data: { userId: BigInt(id), ...facts } })
+/** Links an account of a provider to a user, unless it is linked. */
+export async function link({ asked, clock }: Replicas, id: number, provider: string): Promise<void> {
+  const now = `to_timestamp(${clock.now() / 1000}) AT TIME ZONE 'UTC'`
+  await asked(`INSERT INTO social_accounts (user_id, provider, issuer, provider_id, created_at, updated_at)
+    VALUES (${id}, '${provider}', '', '${id}', ${now}, ${now}) ON CONFLICT DO NOTHING`)
 }
