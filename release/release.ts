@@ -11,6 +11,9 @@ import { provenanceOf } from './provenance.ts'
 import { readKey, signEnvelope, signFile } from './signing.ts'
 import { commitVersion, isVersion, setVersion, tagOf } from './version.ts'
 
+// The files in npm packages have the modes that they have on disk.
+process.umask(0o022)
+
 const root = resolve(import.meta.dirname, '..')
 const platforms = ['amd64', 'arm64'] as const
 
@@ -100,7 +103,9 @@ function repositoryOf(): string {
 }
 
 function run(program: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): void {
-  execFileSync(program, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 2, 'inherit'] })
+  // Node would write its cache of compiled code into the folders.
+  const { NODE_OPTIONS: _options, NODE_COMPILE_CACHE: _cache, ...own } = process.env
+  execFileSync(program, args, { cwd, env: { ...own, ...env }, stdio: ['ignore', 2, 'inherit'] })
 }
 
 function fail(message: string): never {

@@ -12,7 +12,7 @@ export interface Page {
 const onSite = /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$|^(docs|bench|helm|packages)\/.*\.md$/
 
 /** Folders show their README at their own address. */
-export const pageOf = (file: string): string => file.replace(/(^|\/)README\.md$/, '$1index.md')
+const pageOf = (file: string): string => file.replace(/(^|\/)README\.md$/, '$1index.md')
 
 /** The pages of the website, with links that work there. `repository`: where to show files that are no pages. */
 export function sitePages(root: string, repository: string): Page[] {

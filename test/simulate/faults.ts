@@ -44,10 +44,10 @@ const faults: readonly Fault[] = [
     to: 'if (block) return refuse(block)\n    await takeBack(this.#counters, undone)',
   },
   {
-    name: 'two concurrent requests each unlink an account, and the user has no way in',
-    file: 'src/identity/ways-in.ts',
-    from: 'await lockUser(database, tx, userId)',
-    to: '',
+    name: 'a user unlinks the last account, and has no way in',
+    file: 'src/features/social/unlink.ts',
+    from: 'if (!(await hasWayIn(app, tx, user.id)))',
+    to: 'if (!(await hasWayIn(app, tx, user.id)) && id === 0n)',
   },
   {
     name: 'a user who leaves a group keeps it in what the guard reads',

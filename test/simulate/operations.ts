@@ -281,7 +281,7 @@ const wait: Operation = {
 
 /** The operations to choose from. Frequent ones are listed several times. */
 export const operations: readonly Operation[] = [
-  ...[signIn, signIn, deviceSignIn, deviceSignIn, guess, guess],
+  ...[signIn, signIn, deviceSignIn, deviceSignIn, guess, guess, guess, guess],
   ...[readUser, readUser, readUser, useToken, useToken, useToken],
   ...[signOut, revokeToken, changePassword, askForReset, reset, reset, setDisabled, setDisabled, endSessions, wait],
 ]
