@@ -74,7 +74,7 @@ function answersOf(path: string): number[] {
   // No sign-in is waiting for a second factor.
   if (path.startsWith('/passkeys/challenge')) return [409, 419]
   // No app is configured.
-  if (/apple-app-site-association|assetlinks/.test(path)) return [404]
+  if (/apple-app-site-association|assetlinks|security\.txt/.test(path)) return [404]
   // No API is configured.
   if (path.startsWith('/.well-known/oauth-protected-resource')) return [404]
   // Off by default.

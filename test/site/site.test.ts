@@ -57,32 +57,30 @@ t.test('builds a website with a search that needs no other host', { skip, timeou
       file,
     )
   }
-  if (!hasChromium(t)) return
-  const server = createServer((request, response) => {
-    const path = join(out, (request.url ?? '/').replace(/[?#].*$/, '').replace(/\/$/, '/index.html'))
-    if (!existsSync(path)) return void response.writeHead(404).end()
-    response.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' })
-    response.end(readFileSync(path))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const browser = await (await openChromium(t)).newPage()
-  const missing: string[] = []
-  browser.on('response', (answer) => void (answer.status() >= 400 && missing.push(answer.url())))
-  await browser.goto(`http://localhost:${port}/docs/index.html`)
-  t.equal(
-    await browser
-      .locator('h1')
-      .textContent()
-      .then((text) => text?.replace(/\W+$/, '')),
-    'Documentation',
-  )
-  await browser.getByRole('button', { name: 'Search' }).first().click()
-  await browser.locator('#localsearch-input').fill('session.bound_interval')
-  await browser.locator('.results a').first().click()
-  await browser.waitForURL(/\/docs\/[\w-]+\.html/)
-  t.match(await browser.locator('main').textContent(), /bound_interval/)
-  t.same(missing, [])
 })
+
+if (hasChromium(t)) {
+  t.test('finds a configuration key with the search of the website', { skip }, async (t) => {
+    const server = createServer((request, response) => {
+      const path = join(out, (request.url ?? '/').replace(/[?#].*$/, '').replace(/\/$/, '/index.html'))
+      if (!existsSync(path)) return void response.writeHead(404).end()
+      response.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' })
+      response.end(readFileSync(path))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const browser = await (await openChromium(t)).newPage()
+    const missing: string[] = []
+    browser.on('response', (answer) => void (answer.status() >= 400 && missing.push(answer.url())))
+    await browser.goto(`http://localhost:${port}/docs/index.html`)
+    t.match(await browser.locator('h1').textContent(), /^Documentation/)
+    await browser.getByRole('button', { name: 'Search' }).first().click()
+    await browser.locator('#localsearch-input').fill('session.bound_interval')
+    await browser.locator('.results a').first().click()
+    await browser.waitForURL(/\/docs\/[\w-]+\.html/)
+    t.match(await browser.locator('main').textContent(), /bound_interval/)
+    t.same(missing, [])
+  })
+}

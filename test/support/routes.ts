@@ -144,6 +144,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /.well-known/jwks.json',
   'GET /.well-known/apple-app-site-association',
   'GET /.well-known/assetlinks.json',
+  'GET /.well-known/security.txt',
   'GET /.well-known/openid-configuration',
   'GET /.well-known/oauth-authorization-server',
   'GET /.well-known/oauth-protected-resource/{name}',

@@ -185,7 +185,6 @@ export const rows: readonly Row[] = [
   ],
   ['invitations.ttl', '2d', words(/(\d+) days/, inviteMail), '7', '2'],
   ['login.email_code', true, answered('/oauth/email-code', 'statusCode'), 404, 200],
-  ['app.security_contact', 'tel:+49-30-1', answered('/.well-known/security.txt', 'statusCode'), 404, 200],
   [
     'mobile_apps.ios',
     ['ABCDE12345.com.example.app'],

@@ -22,7 +22,7 @@ const signingInWithoutName: Observation = async (svc) => {
 
 const oneField = { color: { schema: { type: 'string' }, write: ['user'], registration: 'optional' } }
 
-/** Keys about user records. */
+/** More keys, most of them about user records. */
 export const userRows: readonly Row[] = [
   [
     'claims',
@@ -38,4 +38,5 @@ export const userRows: readonly Row[] = [
   ['login.identifiers', ['username'], words(/The (\w+) field is required/, signingInWithoutName), 'email', 'username'],
   ['users.fields', oneField, words(/name="fields\.(color)"/, page('/oauth/register')), null, 'color'],
   ['users.name_parts', true, words(/name="(given)_name"/, page('/oauth/register')), null, 'given'],
+  ['app.security_contact', 'tel:+49-30-1', answered('/.well-known/security.txt', 'statusCode'), 404, 200],
 ]
