@@ -45,13 +45,16 @@ t.test('resolves every link between documents to an existing file and heading', 
   }
 })
 
-t.test('names every document in the index, and keeps pages short', async (t) => {
+t.test('names every document in the index, says who needs it, and keeps pages short', async (t) => {
   t.ok(read('README.md').split('\n').length <= 160)
   const index = read('docs/README.md')
   for (const page of filesIn('docs', /\.md$/)) {
     // Their own index lists them.
     const isGuide = /^docs\/(guides|integrations)\/(?!README\.md$)/.test(page)
     if (page !== 'docs/README.md' && !isGuide) t.ok(index.includes(`(${page.slice('docs/'.length)})`), page)
+    const [, opening = ''] = read(page).split('\n\n')
+    if (/^docs\/[\w-]+\.md$/.test(page) && !references.has(page) && page !== 'docs/README.md')
+      t.match(opening, /^For /, `${page} begins with who needs it`)
     if (!references.has(page)) t.ok(read(page).split('\n').length <= 400, `${page} has at most 400 lines`)
   }
   const overview = read('docs/guides/README.md')
