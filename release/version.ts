@@ -58,7 +58,7 @@ export function commitVersion(root: string, version: string, git: (...args: stri
   if (!text.includes(`## [${version}]`))
     writeFileSync(changelog, closeUnreleased(text, version, new Date().toISOString().slice(0, 10)))
   // A patch changes nothing that is public.
-  if (/^\d+\.\d+\.0/.test(version)) execFileSync('npm', ['run', '--silent', 'contract:release'], { cwd: root })
+  if (/^\d+\.\d+\.0/.test(version)) execFileSync(process.execPath, ['.dev/contract.mjs'], { cwd: root })
   git('add', 'CHANGELOG.md', 'docs/contract', ...files)
   if (git('status', '--porcelain') !== '') git('commit', '--message', `chore(release): ${version}`)
 }

@@ -169,11 +169,12 @@ export class Metrics {
     committed(() => this.#tokens.inc({ kind, grant }))
   }
 
-  /** Counts a rejected token request. */
+  /** Counts an authentication of a client that has several secrets. */
   clientSecretUsed(client: string, secret: 'newest' | 'older'): void {
     this.#secretUses.inc({ client, secret })
   }
 
+  /** Counts a rejected token request. */
   tokenRefused(grant: string, error: string): void {
     committed(() => this.#refusals.inc({ grant, error }))
   }
