@@ -1,6 +1,7 @@
 import t from 'tap'
 import { chance, pick, seed } from '../../platform/http/odd-requests.ts'
 import { testConfig } from '../../support/app.ts'
+import { basic } from '../../support/oauth.ts'
 import { travel } from '../../support/time.ts'
 import { newKey, proof } from './clients/parties.ts'
 import {
@@ -126,13 +127,63 @@ t.test('requires the proof of a bound refresh token', async (t) => {
   t.same(counts, { authorization_code: 0, refresh_token: 0 })
 })
 
-t.test('accepts a code once when two requests send it at the same time', async (t) => {
+t.test('accepts a code once when several requests send it at the same time, and keeps its tokens', async (t) => {
   const { svc } = await openServer(t)
   const person = await signedIn(svc)
   const [plain = {}] = clients
   for (let round = 0; round < 10; round++) {
     const { ours } = await twoCodes(person, plain, { scope: 'openid' })
     const answers = await Promise.all(Array.from({ length: 4 }, () => send(svc, plain, ours, false, {})))
-    t.equal(answers.filter(({ statusCode }) => statusCode === 200).length, 1)
+    const [winner, ...others] = answers.toSorted((one, other) => one.statusCode - other.statusCode)
+    t.same(
+      [winner?.statusCode, ...others.map((answer) => answer.json().error)],
+      [200, ...Array(3).fill('invalid_grant')],
+    )
+    const { refresh_token } = winner?.json() ?? {}
+    t.equal((await send(svc, plain, refreshForm(refresh_token), false, {})).statusCode, 200)
   }
+})
+
+t.test('does not use up a code or token whose tokens it could not make', async (t) => {
+  const { svc } = await openServer(t)
+  const person = await signedIn(svc)
+  const [plain = {}] = clients
+  const { statusLists } = svc.app.oauth
+  const own = statusLists.referenceFor.bind(statusLists)
+  const failsOnce = async (form: URLSearchParams) => {
+    statusLists.referenceFor = async () => {
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    }
+    t.equal((await send(svc, plain, form, false, {})).statusCode, 503)
+    statusLists.referenceFor = own
+    travel(svc, 20_000)
+    const answer = await send(svc, plain, form, false, {})
+    t.equal(answer.statusCode, 200)
+    return refreshForm(answer.json().refresh_token)
+  }
+  await failsOnce(await failsOnce((await twoCodes(person, plain, { scope: 'openid listed:read' })).ours))
+})
+
+t.test('refuses a right secret among concurrent guesses', async (t) => {
+  const { svc } = await openServer(t, { token: '3/1m' })
+  const person = await signedIn(svc)
+  const [plain = {}] = clients
+  const { ours } = await twoCodes(person, plain, { scope: 'openid' })
+  const guesses = Array.from({ length: 8 }, (_, index) => {
+    const form = new URLSearchParams(ours)
+    if (index < 7) form.set('client_secret', `a-wrong-secret-${index}`)
+    return send(svc, plain, form, false, {})
+  })
+  const statuses = (await Promise.all(guesses)).map(({ statusCode }) => statusCode)
+  t.same(statuses, [401, 401, 401, 429, 429, 429, 429, 429])
+})
+
+t.test('rejects a form that begins with a question mark', async (t) => {
+  const { svc } = await openServer(t)
+  const person = await signedIn(svc)
+  const [plain = {}] = clients
+  const { ours } = await twoCodes(person, plain, { scope: 'openid' })
+  const payload = `?${ours}`
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', ...basic('plain') }
+  t.equal((await svc.app.inject({ method: 'POST', url: '/oauth/token', headers, payload })).statusCode, 400)
 })

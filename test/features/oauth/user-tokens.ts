@@ -120,8 +120,9 @@ async function comparableRows(svc: TestApp, of: string | undefined) {
 }
 
 /** Counts the requests that the library did not see. */
-export async function openServer(t: Parameters<typeof buildTestApp>[0]) {
-  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+export async function openServer(t: Parameters<typeof buildTestApp>[0], limits: Record<string, string> = {}) {
+  const rate_limits = { ...(settings.rate_limits as object), ...limits }
+  const svc = await buildTestApp(t, { settings: { ...settings, rate_limits }, clock: stopTime(t) })
   const counts = { authorization_code: 0, refresh_token: 0 }
   const own = UserTokens.prototype.answer
   UserTokens.prototype.answer = async function answer(asked, form) {

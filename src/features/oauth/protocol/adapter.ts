@@ -14,6 +14,7 @@ import { ofGrant, recordOf } from './record-of.ts'
 import { noteCause } from './refusal-causes.ts'
 import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './shortcuts/deferred-writes.ts'
 import { knownExpiry, lastsUntil, noteExpiry } from './shortcuts/known-expiries.ts'
+import { hasLostRace } from './shortcuts/lost-races.ts'
 
 /** Dependencies that the adapters of all models share. */
 export interface AdapterParts {
@@ -257,7 +258,8 @@ export class RecordAdapter implements Adapter {
       (this.#kind === 'RefreshToken' || this.#kind === 'DeviceCode') &&
       now - row.consumedAt < config.oauth.refresh_grace &&
       isTokenRequest()
-    return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
+    const isRaced = this.#kind === 'AuthorizationCode' && Provider.ctx !== undefined && hasLostRace(Provider.ctx.req)
+    return isRepeated || isRaced ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
 
   /** Session or grant with the fields of its row. */

@@ -150,11 +150,12 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   if (isIntrospection && form !== null) {
     const introspection = readIntrospection(form)
     const { limits, secretUses } = oauthServer
-    const client =
+    const authenticated =
       takes('introspection') &&
       clientBySecret(request, introspection.fields, { registry: library.registry, limits, secretUses })
-    if (client) {
-      const { status, body } = await library.introspection.answer(client, introspection.asked)
+    if (authenticated) {
+      authenticated.noteUse()
+      const { status, body } = await library.introspection.answer(authenticated.client, introspection.asked)
       return sendJson(reply.code(status), body)
     }
     // The library authenticates the client. It requires a token, but does not use it.

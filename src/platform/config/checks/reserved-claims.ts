@@ -4,5 +4,5 @@ export const reservedClaims: ReadonlySet<string> = new Set([
   ...['s_hash', 'sid', 'client_id', 'scope', 'scopes', 'cnf', 'act', 'may_act', 'gty', 'gid', 'status', 'active'],
   ...['token_type', 'username', 'events', 'toe', 'txn', 'role', 'roles', 'groups', 'entitlements', 'name', 'email'],
   ...['email_verified', 'preferred_username', 'given_name', 'family_name', 'picture', 'updated_at', 'abilities'],
-  ...['token_id', 'subject_jti', 'workload', '_claim_names', '_claim_sources', '__proto__'],
+  ...['token_id', 'subject_jti', 'workload', '_claim_names', '_claim_sources', '__proto__', 'constructor'],
 ])

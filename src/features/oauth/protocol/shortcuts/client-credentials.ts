@@ -56,11 +56,13 @@ export class ClientCredentials {
     if (this.#parts.config.hooks.before_token) return null
     const fields = usualForm(request.headers, form, usual)
     if (!fields) return null
-    const client = clientBySecret(request, fields, this.#parts)
+    const authenticated = clientBySecret(request, fields, this.#parts)
+    const { client, noteUse } = authenticated ?? {}
     if (!client?.grants.includes(gty) || client.dpop || client.fapi) return null
     const { client_id } = client
     const grant = this.#grantOf(client_id, fields)
     if (!grant) return null
+    noteUse?.()
     const answer = await this.#issue(client_id, grant)
     const isAsked = fields.has('scope')
     recordTokens(request.server, () => ({

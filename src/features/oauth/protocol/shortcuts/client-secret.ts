@@ -10,6 +10,13 @@ export interface SecretParts {
   secretUses: SecretUses
 }
 
+/** A client that proved who it is. */
+interface Authenticated {
+  client: RegisteredClient
+  /** Notes that the client uses this secret. Not before svc answers: the library notes the requests that it handles. */
+  noteUse(): void
+}
+
 /** Fields that mean another authentication method. */
 const otherMethods = ['client_assertion', 'client_assertion_type']
 
@@ -24,7 +31,7 @@ export function clientBySecret(
   { headers, ip }: FastifyRequest,
   fields: URLSearchParams,
   { registry, limits, secretUses }: SecretParts,
-): RegisteredClient | null {
+): Authenticated | null {
   if (headers.origin !== undefined || otherMethods.some((name) => fields.has(name))) return null
   const found = credentialsOf(headers.authorization, fields)
   if (!found || !printable.test(found.id) || !printable.test(found.secret)) return null
@@ -34,8 +41,7 @@ export function clientBySecret(
   if (only !== null && only !== found.method) return null
   const index = registry.secretIndex(found.id, found.secret)
   if (index === null) return null
-  secretUses.note(registry, found.id, index)
-  return client
+  return { client, noteUse: () => secretUses.note(registry, found.id, index) }
 }
 
 /** Returns the client of a request like `clientBySecret`, or the public client that it names (RFC 6749 section 2.1). */
@@ -43,13 +49,13 @@ export function authenticatedClient(
   request: FastifyRequest,
   fields: URLSearchParams,
   parts: SecretParts,
-): RegisteredClient | null {
+): Authenticated | null {
   const { headers, ip } = request
   if (fields.has('client_secret') || headers.authorization !== undefined) return clientBySecret(request, fields, parts)
   const { registry, limits } = parts
   const client = registry.client(fields.get('client_id') ?? undefined)
   if (client?.type !== 'public' || headers.origin !== undefined) return null
-  return limits.isSuspectPair(client.client_id, ip) ? null : client
+  return limits.isSuspectPair(client.client_id, ip) ? null : { client, noteUse: () => {} }
 }
 
 /** Credentials from the header or from the body; null if they are missing, repeated or not in the usual form. */

@@ -6,6 +6,7 @@ import type { Config } from '../../../../platform/config/schema.ts'
 import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
 import type { MacKey } from '../../../../platform/crypto/mac.ts'
 import { randomId } from '../../../../platform/crypto/random.ts'
+import { isMissingUser } from '../../../../platform/database/missing-user.ts'
 import type { Metrics } from '../../../../platform/observability/metrics/metrics.ts'
 import { secondsOf } from '../../clients/choose-target.ts'
 import { idTokenClaimsOf } from '../../clients/claims.ts'
@@ -21,6 +22,7 @@ import { successorKeyOf, successorOf } from '../refresh-successor.ts'
 import { accessTokenClaims } from '../user-claims.ts'
 import { authenticatedClient, type SecretParts } from './client-secret.ts'
 import { type Exchangeable, type ExchangeableParts, findExchangeable } from './exchangeable.ts'
+import { noteLostRace } from './lost-races.ts'
 import { usualForm } from './usual-form.ts'
 
 interface UserTokenParts extends SecretParts, ExchangeableParts {
@@ -28,6 +30,8 @@ interface UserTokenParts extends SecretParts, ExchangeableParts {
   store: RecordStore
   statusLists: StatusLists
   metrics: Metrics | null
+  /** Where codes are, instead of the database. */
+  redis: object | null
   sign(claims: JWTPayload, algorithm: Algorithm, typ?: string | null): Promise<string>
 }
 
@@ -69,15 +73,17 @@ export class UserTokens {
 
   /** Returns the response, or null for a request that the library must decide. */
   async answer(request: FastifyRequest, form: string): Promise<object | null> {
-    if (this.#parts.config.hooks.before_token) return null
+    if (this.#parts.config.hooks.before_token || request.url.includes('?')) return null
     const refreshed = usualForm(request.headers, form, refresh)
     const fields = refreshed ?? usualForm(request.headers, form, code)
     if (!fields) return null
     const { grant } = refreshed ? refresh : code
-    const client = authenticatedClient(request, fields, this.#parts)
+    const authenticated = authenticatedClient(request, fields, this.#parts)
+    const { client, noteUse } = authenticated ?? {}
     if (!client?.grants.includes(grant) || client.dpop || client.fapi) return null
-    const issued = refreshed ? await this.#refresh(fields, client) : await this.#exchangeCode(fields, client)
+    const issued = refreshed ? await this.#refresh(fields, client) : await this.#exchangeCode(request, fields, client)
     if (!issued) return null
+    noteUse?.()
     this.#note(request, { grant, clientId: client.client_id, issued })
     return issued
   }
@@ -99,19 +105,30 @@ export class UserTokens {
     return this.#issue(found, client, { refreshToken: next, record, save })
   }
 
-  async #exchangeCode(fields: URLSearchParams, client: RegisteredClient): Promise<Issued | null> {
+  async #exchangeCode(
+    request: FastifyRequest,
+    fields: URLSearchParams,
+    client: RegisteredClient,
+  ): Promise<Issued | null> {
+    if (this.#parts.redis) return null
     const value = fields.get('code') ?? ''
     const found = await findExchangeable('AuthorizationCode', value, client, this.#parts)
     if (!found || found.source.redirectUri !== fields.get('redirect_uri')) return null
     if (!isProven(found.source, fields.get('code_verifier'))) return null
     const { store, clock } = this.#parts
     const { id } = found.row
+    const noteRace = <Result>(result: Result | null) => {
+      if (result === null) noteLostRace(request.raw)
+      return result
+    }
     if (!client.grants.includes(refresh.grant))
-      return this.#issue(found, client, { save: async () => ((await store.consume(id, clock.now())) ? lasting : null) })
+      return this.#issue(found, client, {
+        save: async () => noteRace((await store.consume(id, clock.now())) ? lasting : null),
+      })
     const refreshToken = randomId()
     const record = this.#refreshTokenOf(refreshToken, found, { gty: code.grant, rotations: 0 })
     const until = this.#untilOf(record, client)
-    const save = () => store.exchange(id, clock.now(), record, { id: found.grant.id, until })
+    const save = async () => noteRace(await store.exchange(id, clock.now(), record, { id: found.grant.id, until }))
     return this.#issue(found, client, { refreshToken, record, save })
   }
 
@@ -129,20 +146,19 @@ export class UserTokens {
     return recordOf({ kind: 'RefreshToken', id }, { ...kept, ...own }, clock.now() + lifetime * 1000, seal)
   }
 
-  /** Signs the tokens while the database saves. Null if the code was used meanwhile, or if the database failed. */
+  /** Signs the tokens, and then saves: a failure must not use up what the client has. Null if the library must decide. */
   async #issue(
     found: Exchangeable,
     client: RegisteredClient,
     given: { refreshToken?: string; record?: NewRecord; save(): Promise<Saved | null> },
   ): Promise<Issued | null> {
     const { refreshToken, record, save } = given
-    // The library repeats a write that failed, and returns the error.
-    const saving = save().catch(() => null)
-    const [saved, access_token, id_token] = await Promise.all([
-      saving,
-      this.#accessToken(found, client),
-      this.#idToken(found, client),
-    ])
+    const [access_token, id_token] = await Promise.all([this.#accessToken(found, client), this.#idToken(found, client)])
+    const saved = await save().catch((error) => {
+      // The library has its own answer for a user who was deleted meanwhile.
+      if (isMissingUser(error)) return null
+      throw error
+    })
     if (!saved) return null
     if (record) await this.#extend(found, this.#untilOf(record, client), saved)
     return {

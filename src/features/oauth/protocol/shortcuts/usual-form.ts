@@ -11,6 +11,8 @@ export function usualForm(
 ): URLSearchParams | null {
   if (headers['content-type'] !== 'application/x-www-form-urlencoded') return null
   if (proofs.some((name) => headers[name] !== undefined)) return null
+  // It would ignore the question mark.
+  if (form.startsWith('?')) return null
   const fields = new URLSearchParams(form)
   const seen = new Set<string>()
   for (const [name, value] of fields) {
