@@ -1,5 +1,5 @@
 // engine: none
-// process: own
+// In the process of the tutorial, one after the other: both build the packages of this checkout.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
