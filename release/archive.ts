@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { sha256Hex } from '../src/platform/crypto/hash.ts'
 
 /** The list of checksums, for `sha256sum --check`. */
 const sumsName = 'SHA256SUMS'
@@ -17,7 +17,7 @@ export function archive(folder: string, file: string, time: number): void {
   writeFileSync(file, gzipSync(tar, { level: 9 }))
 }
 
-export const sha256 = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex')
+export const sha256 = (file: string): string => sha256Hex(readFileSync(file))
 
 /** The names of the files in a folder, and their checksums. */
 export const sumsOf = (folder: string): [name: string, sum: string][] =>

@@ -11,7 +11,7 @@ import { provenanceOf } from './provenance.ts'
 import { readKey, signEnvelope, signFile } from './signing.ts'
 import { commitVersion, isVersion, setVersion, tagOf } from './version.ts'
 
-// The files in npm packages have the modes that they have on disk.
+// npm packages contain the modes of the files on disk.
 process.umask(0o022)
 
 const root = resolve(import.meta.dirname, '..')
@@ -61,7 +61,7 @@ try {
 process.stdout.write(`${out}\n`)
 if (!isDry) git('tag', '--annotate', tagOf(version), '--message', `svc ${version}`)
 
-/** A copy of the commit, without what others have in their folders. The packages are those of this checkout. */
+/** Copies the commit to a new folder, which uses the installed packages of this checkout. */
 function checkOut(revision: string): void {
   mkdirSync(tree)
   const archived = join(work, 'svc.tar')

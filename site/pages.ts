@@ -14,7 +14,7 @@ const onSite = /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$|^(docs|bench|helm
 /** Folders show their README at their own address. */
 const pageOf = (file: string): string => file.replace(/(^|\/)README\.md$/, '$1index.md')
 
-/** The pages of the website, with links that work there. `repository`: where to show files that are no pages. */
+/** The pages of the website, with links that work there. `repository`: the address for links to other files. */
 export function sitePages(root: string, repository: string): Page[] {
   const list = ['ls-files', '--cached', '--others', '--exclude-standard', '-z', '*.md']
   const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' })

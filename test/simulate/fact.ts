@@ -11,10 +11,13 @@ export class Fact<Value> {
 
   /** Notes that a request begins which sets the value. Call the result with the outcome; null if svc did not answer. */
   setting(next: Value): (isMade: boolean | null) => void {
-    const { isAlone } = this.#begin()
+    const wasAlone = this.#pending === 0
+    this.#changes++
+    this.#pending++
+    const isUnchanged = this.#watch()
     return (isMade) => {
       // After two changes at once, either of them may be the last one.
-      if (isMade !== false) this.#isKnown = isMade !== null && isAlone()
+      if (isMade !== false) this.#isKnown = isMade !== null && wasAlone && isUnchanged()
       if (isMade) this.#value = next
       this.#changes++
       this.#pending--
@@ -25,14 +28,6 @@ export class Fact<Value> {
   reading(): () => Value | null {
     const isUnchanged = this.#watch()
     return () => (isUnchanged() && this.#pending === 0 && this.#isKnown ? this.#value : null)
-  }
-
-  #begin(): { isAlone(): boolean } {
-    const wasAlone = this.#pending === 0
-    this.#changes++
-    this.#pending++
-    const isUnchanged = this.#watch()
-    return { isAlone: () => wasAlone && this.#pending === 1 && isUnchanged() }
   }
 
   #watch(): () => boolean {

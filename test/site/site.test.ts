@@ -32,7 +32,7 @@ t.test('has a page for each document, and a group for each role', async (t) => {
     t.ok(linked.has(`/${page}`), page)
 })
 
-t.test('leaves code alone, and leads to the repository for files that are no pages', async (t) => {
+t.test('does not change code, and links to the repository for files without a page', async (t) => {
   const text = pages.map((page) => page.text).join('\n')
   t.match(text, /\]\(https:\/\/git\.example\.com\/svc\/blob\/main\/config\//)
   t.notMatch(text, /\]\(\.\.\/[^)]*\.ts\)/)

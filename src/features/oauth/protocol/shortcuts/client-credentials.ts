@@ -33,7 +33,7 @@ const gty = 'client_credentials'
 const maxGrants = 1_000
 const maxAsked = 500
 
-const usual = { grant: gty, fields: ['client_id', 'client_secret', 'scope', 'resource'] }
+const usual = new Map([[gty, ['client_id', 'client_secret', 'scope', 'resource']]])
 
 /**
  * Issues tokens to clients that authenticate by their secret and ask in the usual form (RFC 6749 section 4.4). It never

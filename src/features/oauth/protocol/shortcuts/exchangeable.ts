@@ -1,4 +1,4 @@
-import type { Lookups, OauthRecordRow, OauthTokenRow } from '../../../../auth/access/lookups/lookups.ts'
+import type { Lookups, OauthRecordRow } from '../../../../auth/access/lookups/lookups.ts'
 import type { User } from '../../../../identity/user.ts'
 import type { Clock } from '../../../../platform/clock.ts'
 import { splitScopes } from '../../clients/choose-target.ts'
@@ -6,7 +6,7 @@ import type { RegisteredClient, Registry } from '../../clients/clients.ts'
 import type { Target } from '../../clients/targets.ts'
 import type { RecordSeal } from '../../records/record-seal.ts'
 import { recordId } from '../../records/store.ts'
-import { usualGrant } from './usual-grant.ts'
+import { isInTime, usualGrant } from './usual-grant.ts'
 
 export interface ExchangeableParts {
   registry: Registry
@@ -40,7 +40,7 @@ interface StoredSource {
   codeChallengeMethod?: string
 }
 
-/** Its fields. The library handles a record with any other one, for example with the key that a token is bound to. */
+/** The known fields. The library handles a record with any other field, such as the key that a token is bound to. */
 const usualFields = new Set([
   ...['jti', 'kind', 'iat', 'exp', 'clientId', 'accountId', 'grantId', 'scope', 'resource', 'acr', 'amr', 'authTime'],
   ...['nonce', 'sid', 'sessionUid', 'expiresWithSession', 'gty', 'rotations', 'iiat'],
@@ -78,8 +78,9 @@ export async function findExchangeable(
 ): Promise<Exchangeable | null> {
   // If the lookup fails, the library repeats it and returns the error.
   const found = await lookups.oauthToken(recordId(kind, value)).catch(() => null)
-  const { record: row, grant: grantRow, session, user } = found ?? nothing
-  if (!row || !grantRow || !user || user.disabled || !isCurrent(row, kind) || !isCurrent(grantRow, 'Grant')) return null
+  if (!found) return null
+  const { record: row, grant: grantRow, session, user } = found
+  if (!grantRow || !user || user.disabled || !isCurrent(row, kind) || !isCurrent(grantRow, 'Grant')) return null
   const source = seal.open<StoredSource>(row)
   if (!source || Object.keys(source).some((name) => !usualFields.has(name))) return null
   const isTheirs = source.jti === value && source.clientId === client_id && source.accountId === String(user.id)
@@ -106,11 +107,4 @@ export async function findExchangeable(
     const stored = session && isCurrent(session, 'Session') ? seal.open<StoredSession>(session) : null
     return stored !== null && isInTime(stored) && stored.uid === sessionUid && stored.accountId === accountId
   }
-}
-
-const nothing: { [Name in keyof OauthTokenRow]: null } = { record: null, grant: null, session: null, user: null }
-
-function isInTime({ iat = Number.POSITIVE_INFINITY, exp = 0 }: { iat?: number; exp?: number }): boolean {
-  const now = Math.floor(Date.now() / 1000)
-  return iat <= now && exp > now
 }

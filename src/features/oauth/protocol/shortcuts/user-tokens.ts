@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { claimsAbout } from '../../../../identity/claims.ts'
 import type { Config } from '../../../../platform/config/schema.ts'
-import { constantTimeEqual } from '../../../../platform/crypto/hash.ts'
+import { constantTimeEqual, sha256Base64url } from '../../../../platform/crypto/hash.ts'
 import type { MacKey } from '../../../../platform/crypto/mac.ts'
 import { randomId } from '../../../../platform/crypto/random.ts'
 import { isMissingUser } from '../../../../platform/database/missing-user.ts'
@@ -30,7 +29,7 @@ interface UserTokenParts extends SecretParts, ExchangeableParts {
   store: RecordStore
   statusLists: StatusLists
   metrics: Metrics | null
-  /** Where codes are, instead of the database. */
+  /** With Redis, the database has no codes. */
   redis: object | null
   sign(claims: JWTPayload, algorithm: Algorithm, typ?: string | null): Promise<string>
 }
@@ -52,11 +51,12 @@ interface Issued {
 
 const lasting: Saved = { isExtended: false }
 const authentication = ['client_id', 'client_secret']
-const refresh = { grant: 'refresh_token', fields: [...authentication, 'refresh_token'] } as const
-const code = {
-  grant: 'authorization_code',
-  fields: [...authentication, 'code', 'redirect_uri', 'code_verifier'],
-} as const
+const refreshGrant = 'refresh_token'
+const codeGrant = 'authorization_code'
+const usual = new Map([
+  [refreshGrant, [...authentication, 'refresh_token']],
+  [codeGrant, [...authentication, 'code', 'redirect_uri', 'code_verifier']],
+])
 
 /**
  * Exchanges refresh tokens (RFC 6749 section 6) and codes (section 4.1.3) in the usual form. It never rejects a request: the
@@ -74,14 +74,14 @@ export class UserTokens {
   /** Returns the response, or null for a request that the library must decide. */
   async answer(request: FastifyRequest, form: string): Promise<object | null> {
     if (this.#parts.config.hooks.before_token || request.url.includes('?')) return null
-    const refreshed = usualForm(request.headers, form, refresh)
-    const fields = refreshed ?? usualForm(request.headers, form, code)
+    const fields = usualForm(request.headers, form, usual)
     if (!fields) return null
-    const { grant } = refreshed ? refresh : code
+    const isRefresh = fields.get('grant_type') === refreshGrant
+    const grant = isRefresh ? refreshGrant : codeGrant
     const authenticated = authenticatedClient(request, fields, this.#parts)
     const { client, noteUse } = authenticated ?? {}
     if (!client?.grants.includes(grant) || client.dpop || client.fapi) return null
-    const issued = refreshed ? await this.#refresh(fields, client) : await this.#exchangeCode(request, fields, client)
+    const issued = isRefresh ? await this.#refresh(fields, client) : await this.#exchangeCode(request, fields, client)
     if (!issued) return null
     noteUse?.()
     this.#note(request, { grant, clientId: client.client_id, issued })
@@ -94,7 +94,7 @@ export class UserTokens {
     if (!found) return null
     const { source, row } = found
     const next = successorOf(this.#successorKey, value)
-    const gty = source.gty?.endsWith(refresh.grant) ? source.gty : `${source.gty ?? ''} ${refresh.grant}`.trim()
+    const gty = source.gty?.endsWith(refreshGrant) ? source.gty : `${source.gty ?? ''} ${refreshGrant}`.trim()
     const rotations = (source.rotations ?? 0) + 1
     const record = this.#refreshTokenOf(next, found, { gty, rotations, iiat: source.iiat })
     const { store, clock } = this.#parts
@@ -121,12 +121,12 @@ export class UserTokens {
       if (result === null) noteLostRace(request.raw)
       return result
     }
-    if (!client.grants.includes(refresh.grant))
+    if (!client.grants.includes(refreshGrant))
       return this.#issue(found, client, {
         save: async () => noteRace((await store.consume(id, clock.now())) ? lasting : null),
       })
     const refreshToken = randomId()
-    const record = this.#refreshTokenOf(refreshToken, found, { gty: code.grant, rotations: 0 })
+    const record = this.#refreshTokenOf(refreshToken, found, { gty: codeGrant, rotations: 0 })
     const until = this.#untilOf(record, client)
     const save = async () => noteRace(await store.exchange(id, clock.now(), record, { id: found.grant.id, until }))
     return this.#issue(found, client, { refreshToken, record, save })
@@ -240,12 +240,8 @@ export class UserTokens {
   }
 }
 
-/** Tests the proof of a code (RFC 7636 section 4.6). Only the library handles a code that has none, and the method `plain`. */
+/** Tests the proof of a code (RFC 7636 section 4.6). False for a code without a challenge, which the library handles. */
 function isProven({ codeChallenge, codeChallengeMethod }: Exchangeable['source'], verifier: string | null): boolean {
-  if (codeChallenge === undefined || codeChallengeMethod !== 'S256' || !/^[\w.~-]{43,128}$/.test(verifier ?? ''))
-    return false
-  const challenge = createHash('sha256')
-    .update(verifier ?? '')
-    .digest('base64url')
-  return constantTimeEqual(challenge, codeChallenge)
+  if (codeChallenge === undefined || codeChallengeMethod !== 'S256' || verifier === null) return false
+  return /^[\w.~-]{43,128}$/.test(verifier) && constantTimeEqual(sha256Base64url(verifier), codeChallenge)
 }
